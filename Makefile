@@ -1,0 +1,60 @@
+# make run    set everything up, run the pipeline, print the leaderboard     (EXPERIMENT=smoke, DATA=FOLDER, CORES=1)
+# make test   set everything up, check and test everything
+# make check  lint, types, import layers, snakefmt, snakemake --lint
+# make retry  try the failed questions of the last run again
+SHELL := /bin/bash
+.SHELLFLAGS := -euo pipefail -c
+.DEFAULT_GOAL := help
+.PHONY: help setup compose run retry test check lock clean
+
+PYTHON ?= python3
+CORES ?= 4
+VENV := .venv
+READY := $(VENV)/.ready
+export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
+
+help:
+	@sed -n 's/^# //p' Makefile | head -4
+
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON="; exit 1; }
+	test -x $(VENV)/bin/python || $(PYTHON) -m venv $(VENV)
+	@echo "installing pinned packages into $(VENV) (about a minute and 1.6 GB)"
+	pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements.lock
+	pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation --editable .
+	touch $(READY)
+
+setup: $(READY)
+
+compose: $(READY)
+ifneq ($(EXPERIMENT)$(DATA),)
+	arena compose experiment=$(or $(EXPERIMENT),demo) $(if $(DATA),dataset=folder 'dataset.path="$(DATA)"')
+endif
+
+run: compose
+	snakemake --cores $(CORES)
+	arena leaderboard
+
+retry: $(READY)
+	arena retry
+	snakemake --cores $(CORES)
+	arena leaderboard
+
+check: $(READY)
+	ruff check .
+	ruff format --check .
+	mypy
+	lint-imports
+	snakefmt --check Snakefile workflow
+	snakemake --lint
+
+test: check
+	pytest --cov --cov-report=term
+
+# A new complete lock from requirements.in, for every platform, with hashes (needs `pip install uv`).
+lock:
+	uv pip compile --universal --python-version 3.11 --generate-hashes --no-header --no-annotate \
+	    --override requirements.overrides requirements.in -o requirements.lock
+
+clean:
+	rm -rf data/*.parquet data/sample data/retrieved data/runs data/judged results/*.parquet results/*.csv logs .snakemake

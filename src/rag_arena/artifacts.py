@@ -1,0 +1,325 @@
+"""The schema of every artifact, and the only code that reads or writes one.
+
+An artifact is a Parquet file sorted by its key, written to a temporary file and renamed, so that equal rows give equal
+bytes and a reader never sees half a file. Its name and version stand in the file, so that a foreign one is refused.
+"""
+
+import os
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rag_arena.errors import ArenaError
+
+_VERSION = "1"
+_STRINGS = pa.list_(pa.string())
+
+
+@dataclass(frozen=True, slots=True)
+class Artifact:
+    """Columns and the key that orders and identifies the rows."""
+
+    name: str
+    key: tuple[str, ...]
+    schema: pa.Schema
+
+
+def _artifact(name: str, key: tuple[str, ...], columns: Mapping[str, pa.DataType], nullable: Iterable[str] = ()) -> Artifact:
+    nulls = set(nullable)
+    return Artifact(name, key, pa.schema([pa.field(c, t, nullable=c in nulls) for c, t in columns.items()]))
+
+
+_S, _I, _F, _B = pa.string(), pa.int64(), pa.float64(), pa.bool_()
+
+CORPUS = _artifact("corpus", ("doc_id",), {"doc_id": _S, "title": _S, "text": _S})
+QUESTIONS = _artifact(
+    "questions",
+    ("question_id",),
+    {
+        "question_id": _S,
+        "question": _S,
+        "answer": _S,
+        "aliases": _STRINGS,
+        "question_type": _S,
+        "gold_ids": _STRINGS,
+        "decomposition": pa.list_(pa.struct([("question", _S), ("answer", _S), ("doc_id", _S)])),
+    },
+)
+INDEX = _artifact(
+    "index",
+    ("doc_id",),
+    {
+        "doc_id": _S,
+        "text_sha256": _S,
+        "dense": pa.list_(pa.float32()),
+        "sparse_indices": pa.list_(pa.uint32()),
+        "sparse_values": pa.list_(pa.float32()),
+    },
+)
+SAMPLE = _artifact(
+    "sample",
+    ("question_id",),
+    {"question_id": _S, "question_type": _S, "stratum_size": _I, "stratum_weight": _F},
+)
+HITS = _artifact(
+    "hits",
+    ("question_id", "rank"),
+    {"question_id": _S, "rank": _I, "doc_id": _S, "score": _F, "cosine": _F},
+)
+SEARCH_TIMINGS = _artifact("search_timings", ("question_id",), {"question_id": _S, "seconds": _F})
+ANSWERS = _artifact(
+    "answers",
+    ("question_id",),
+    {
+        "question_id": _S,
+        "question_type": _S,
+        "status": _S,
+        "error": _S,
+        "answer": _S,
+        "retrieved_ids": _STRINGS,
+        "used_ids": _STRINGS,
+        "corrected": _B,
+        "changed": _B,
+        "llm_calls": _I,
+        "tokens_in": _I,
+        "tokens_out": _I,
+        "trace": _S,
+    },
+    nullable=("error", "answer", "corrected", "changed"),
+)
+CALLS = _artifact(
+    "calls",
+    ("question_id", "position"),
+    {
+        "question_id": _S,
+        "position": _I,
+        "node": _S,
+        "key": _S,
+        "endpoint": _S,
+        "request": _S,
+        "reply": _S,
+        "tokens_in": _I,
+        "tokens_out": _I,
+        "latency_s": _F,
+        "replayed": _B,
+    },
+)
+TIMINGS = _artifact(
+    "timings",
+    ("question_id",),
+    {"question_id": _S, "llm_s": _F, "search_s": _F, "recorded_searches": _I, "replayed_calls": _I},
+)
+JUDGEMENTS = _artifact(
+    "judgements",
+    ("question_id",),
+    {
+        "question_id": _S,
+        "question_type": _S,
+        "accuracy_first": _I,
+        "accuracy_second": _I,
+        "answer_accuracy": _F,
+        "accuracy_error": _S,
+        "claims": _I,
+        "supported": _I,
+        "faithfulness": _F,
+        "faithfulness_error": _S,
+        "echo": _B,
+        "judge_calls": _I,
+        "tokens_in": _I,
+        "tokens_out": _I,
+    },
+    nullable=(
+        "accuracy_first",
+        "accuracy_second",
+        "answer_accuracy",
+        "accuracy_error",
+        "claims",
+        "supported",
+        "faithfulness",
+        "faithfulness_error",
+        "echo",
+    ),
+)
+KNOWN_TRUTH = _artifact(
+    "known_truth",
+    ("question_id", "kind"),
+    {
+        "question_id": _S,
+        "kind": _S,
+        "candidate": _S,
+        "is_correct": _B,
+        "accuracy_first": _I,
+        "accuracy_second": _I,
+        "answer_accuracy": _F,
+        "error": _S,
+    },
+    nullable=("accuracy_first", "accuracy_second", "answer_accuracy", "error"),
+)
+SCORES = _artifact(
+    "scores",
+    ("strategy", "retrieval", "question_id"),
+    {
+        "strategy": _S,
+        "retrieval": _S,
+        "question_id": _S,
+        "question_type": _S,
+        "recall": _F,
+        "precision": _F,
+        "em": _F,
+        "f1": _F,
+        "contains": _F,
+        "rouge_l": _F,
+        "answer_accuracy": _F,
+        "faithfulness": _F,
+        "correct": _B,
+        "failure": _S,
+    },
+    nullable=(
+        "recall",
+        "precision",
+        "em",
+        "f1",
+        "contains",
+        "rouge_l",
+        "answer_accuracy",
+        "faithfulness",
+        "correct",
+        "failure",
+    ),
+)
+_MEANS = ("recall", "precision", "em", "f1", "contains", "rouge_l", "answer_accuracy", "faithfulness")
+LEADERBOARD = _artifact(
+    "leaderboard",
+    ("strategy", "retrieval", "question_type"),
+    {
+        "strategy": _S,
+        "retrieval": _S,
+        "question_type": _S,
+        "n_planned": _I,
+        "n_answered": _I,
+        "n_failed": _I,
+        "n_judged": _I,
+        "n_judge_failed": _I,
+        **dict.fromkeys(_MEANS, _F),
+        "correction_rate": _F,
+        "changed_rate": _F,
+        "llm_calls": _I,
+        "tokens_in": _I,
+        "tokens_out": _I,
+        "cost_usd": _F,
+    },
+    nullable=(*_MEANS, "correction_rate", "changed_rate"),
+)
+JUDGE_QUALITY = _artifact(
+    "judge_quality",
+    ("strategy", "retrieval", "metric"),
+    {
+        "strategy": _S,
+        "retrieval": _S,
+        "metric": _S,
+        "n_asked": _I,
+        "n_failed": _I,
+        "failure_rate": _F,
+        "echo_rate": _F,
+        "disagreement_rate": _F,
+    },
+    nullable=("failure_rate", "echo_rate", "disagreement_rate"),
+)
+JUDGE_TRUTH = _artifact(
+    "judge_truth",
+    ("kind",),
+    {"kind": _S, "n_asked": _I, "n_failed": _I, "share_right": _F, "p_chance": _F},
+    nullable=("share_right", "p_chance"),
+)
+RETRIEVAL_QUALITY = _artifact(
+    "retrieval_quality",
+    ("retrieval", "question_type"),
+    {
+        "retrieval": _S,
+        "question_type": _S,
+        "n_questions": _I,
+        "recall_at_1": _F,
+        "recall_at_3": _F,
+        "recall_at_5": _F,
+        "recall_at_10": _F,
+        "mrr": _F,
+        "empty_rate": _F,
+    },
+)
+DISAGREEMENT = _artifact(
+    "disagreement",
+    ("retrieval_a", "retrieval_b"),
+    {"retrieval_a": _S, "retrieval_b": _S, "n_questions": _I, "top_1_differs": _F, "top_3_overlap": _F},
+)
+
+
+def table(artifact: Artifact, rows: Iterable[Mapping[str, Any]], note: Mapping[str, str] | None = None) -> pa.Table:
+    """Rows as a table in the artifact's schema, sorted by key.
+
+    `note` is kept in the file beside the artifact's name (the index keeps its embedder's identity there).
+
+    Raises:
+        ValueError: a row misses a column or has an unknown one, a value has the wrong type, or a key occurs twice.
+            These are bugs of ours, not of the user.
+    """
+    rows = list(rows)
+    names = set(artifact.schema.names)
+    for row in rows:
+        if set(row) != names:
+            raise ValueError(f"{artifact.name}: columns {sorted(set(row) ^ names)} missing or unknown in {dict(row)}")
+    built = pa.Table.from_pylist(rows, schema=artifact.schema)
+    built = built.sort_by([(column, "ascending") for column in artifact.key])
+    _check(artifact, built, artifact.name, ValueError)
+    metadata = {"arena.artifact": artifact.name, "arena.version": _VERSION, **(note or {})}
+    return built.replace_schema_metadata(metadata)
+
+
+def write(path: Path, built: pa.Table) -> None:
+    """Write a table made by `table`, whole or not at all."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        pq.write_table(built, temporary, compression="zstd", version="2.6", store_schema=True)
+        os.replace(temporary, path)
+    except OSError as error:
+        raise ArenaError(f"{path}: cannot be written ({error.strerror or error}); free space or mend the rights") from error
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+def read(path: Path, artifact: Artifact) -> pa.Table:
+    """Read an artifact and validate it.
+
+    Raises:
+        ArenaError: the file is missing, is not a whole Parquet file, or is not this artifact.
+    """
+    if not path.is_file():
+        raise ArenaError(f"{path}: missing; run the stage that makes it, or `snakemake --cores 4` for everything")
+    try:
+        found = pq.ParquetFile(path, memory_map=False).read()
+    except (pa.ArrowException, OSError) as error:
+        raise ArenaError(f"{path}: not a whole Parquet file ({_first_line(error)}); delete it and run again") from error
+    metadata = {k.decode(): v.decode() for k, v in (found.schema.metadata or {}).items()}
+    name, version = metadata.get("arena.artifact"), metadata.get("arena.version")
+    if name != artifact.name or version != _VERSION:
+        raise ArenaError(f"{path}: holds {name or 'a foreign table'}, not {artifact.name}; delete it and run again")
+    if not found.schema.remove_metadata().equals(artifact.schema):
+        raise ArenaError(f"{path}: columns differ from those of {artifact.name}; delete it and run again")
+    _check(artifact, found, str(path), ArenaError)
+    return found
+
+
+def _check(artifact: Artifact, built: pa.Table, where: str, error: type[Exception]) -> None:
+    for field in artifact.schema:
+        if not field.nullable and built[field.name].null_count:
+            raise error(f"{where}: column {field.name} has empty values; it must not")
+    if built.num_rows and built.group_by(list(artifact.key)).aggregate([]).num_rows != built.num_rows:
+        raise error(f"{where}: the key {', '.join(artifact.key)} is not unique")
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,72 @@
+"""The leaderboard as a terminal table, read from results/."""
+
+import csv
+from typing import Any
+
+from rich.console import Console
+from rich.table import Table
+
+from rag_arena import artifacts, layout
+from rag_arena.errors import ArenaError
+from rag_arena.params import Params
+
+_COLUMNS = (
+    ("recall", "recall", 2),
+    ("precision", "prec.", 2),
+    ("f1", "F1", 2),
+    ("contains", "cont.", 2),
+    ("rouge_l", "ROUGE-L", 2),
+    ("answer_accuracy", "accur.*", 2),
+    ("faithfulness", "faith.*", 2),
+    ("correction_rate", "corr.", 2),
+    ("latency_p50_s", "p50 s", 2),
+    ("tokens_in", "tok. in", 0),
+    ("tokens_out", "out", 0),
+    ("cost_usd", "USD", 4),
+)
+
+
+def render(console: Console, params: Params, question_type: str) -> None:
+    """Print the leaderboard of one question type and what is needed to read it.
+
+    Raises:
+        ArenaError: results/leaderboard.csv is missing or has no such question type.
+    """
+    path = layout.RESULTS / "leaderboard.csv"
+    if not path.is_file():
+        raise ArenaError(f"{path}: missing; run `snakemake --cores 4`")
+    with path.open(newline="", encoding="utf-8") as file:
+        rows = [row for row in csv.DictReader(file) if row["question_type"] == question_type]
+    if not rows:
+        raise ArenaError(f"{path}: no rows for question type {question_type!r}; try all, multi_hop, single_hop or summary")
+    first = rows[0]
+    table = Table(title=f"{params.dataset.name}, {question_type}: {first['n_planned']} questions, {params.llm.endpoint.model}")
+    table.add_column("strategy")
+    table.add_column("retrieval")
+    table.add_column("n")
+    for _, heading, _ in _COLUMNS:
+        table.add_column(heading, justify="right")
+    for row in rows:
+        counted = row["n_answered"] if row["n_failed"] == "0" else f"{row['n_answered']}/{row['n_planned']}"
+        table.add_row(row["strategy"], row["retrieval"], counted, *(_shown(row[c], digits) for c, _, digits in _COLUMNS))
+    console.print(table)
+    console.print(_judge_note(params, rows), highlight=False)
+
+
+def _shown(value: str, digits: int) -> str:
+    return f"{float(value):.{digits}f}" if value else "-"
+
+
+def _judge_note(params: Params, rows: list[dict[str, Any]]) -> str:
+    asked, failed = (sum(int(row[c]) for row in rows) for c in ("n_judged", "n_judge_failed"))
+    note = f"* by {params.judge.llm.endpoint.model} on {asked} answers; {failed} had a failed judgement."
+    truth = {row["kind"]: row for row in artifacts.read(layout.result("judge_truth"), artifacts.JUDGE_TRUTH).to_pylist()}
+    whole = truth["all"]
+    if whole["share_right"] is not None:
+        better = whole["p_chance"] < 0.05
+        verdict = "better than chance" if better else "NO BETTER THAN CHANCE: read nothing into its columns"
+        note += (
+            f" On {whole['n_asked']} pairs of known truth it is right in {whole['share_right']:.0%} "
+            f"(balanced; p = {whole['p_chance']:.2f}), {verdict}."
+        )
+    return note

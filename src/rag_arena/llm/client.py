@@ -1,0 +1,238 @@
+"""The transport chain and the one client in front of it.
+
+`openai.AsyncOpenAI` -> httpx2 client -> `LedgerTransport` -> embedded model or network. Retries with back-off (and
+Retry-After) are the openai client's; recording, replay, sharing of identical calls, the concurrency limit and the
+deadline are the ledger transport's, and so hold for ragas's calls as well.
+"""
+
+import asyncio
+import json
+import os
+import time
+from dataclasses import dataclass
+from typing import Any
+
+import httpx2
+import openai
+
+from rag_arena.errors import ArenaError, EndpointError
+from rag_arena.llm import embedded
+from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical
+from rag_arena.llm.reasoning import split_reasoning
+from rag_arena.metering import Call, current_node, labelled, record_call
+from rag_arena.params import Endpoint, Llm
+
+
+class LedgerTransport(httpx2.AsyncBaseTransport):
+    """Replays recorded calls; sends, checks and records the others.
+
+    Recorded are complete HTTP 200 replies with at least one choice, those cut by the token limit included. Never
+    recorded: errors, cut bodies, and 200s that carry an error object, HTML or no choices.
+    """
+
+    def __init__(self, ledger: Ledger, inner: httpx2.AsyncBaseTransport, identity: str, limit: int, deadline_s: float) -> None:
+        self._ledger = ledger
+        self._inner = inner
+        self._identity = identity
+        self._slots = asyncio.Semaphore(limit)
+        self._deadline_s = deadline_s
+        self._under_way: dict[str, asyncio.Future[Entry | httpx2.Response]] = {}
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """Answer from the ledger, from an identical call under way, or from the inner transport."""
+        body = canonical(json.loads(await request.aread()))
+        key = call_key(self._identity, body)
+        entry = self._ledger.get(key)
+        replayed = entry is not None
+        if entry is None and key in self._under_way:
+            shared = await asyncio.shield(self._under_way[key])
+            if isinstance(shared, httpx2.Response):
+                return _copy(shared)
+            entry, replayed = shared, True
+        if entry is None:
+            sent = await self._send_once(key, body, request)
+            if isinstance(sent, httpx2.Response):
+                return sent
+            entry = sent
+        record_call(
+            Call(
+                current_node(),
+                key,
+                self._identity,
+                body,
+                entry.reply,
+                entry.tokens_in,
+                entry.tokens_out,
+                entry.latency_s,
+                replayed,
+            )
+        )
+        return httpx2.Response(200, content=entry.reply.encode(), headers={"content-type": "application/json"})
+
+    async def _send_once(self, key: str, body: str, request: httpx2.Request) -> Entry | httpx2.Response:
+        future: asyncio.Future[Entry | httpx2.Response] = asyncio.get_running_loop().create_future()
+        self._under_way[key] = future
+        try:
+            sent = await self._send(key, body, request)
+        except BaseException as error:
+            future.set_exception(error if isinstance(error, Exception) else httpx2.ReadError("the shared call was cancelled"))
+            future.exception()  # retrieved: nobody may be waiting
+            raise
+        else:
+            future.set_result(sent)
+            return sent
+        finally:
+            del self._under_way[key]
+
+    async def _send(self, key: str, body: str, request: httpx2.Request) -> Entry | httpx2.Response:
+        async with self._slots:
+            start = time.perf_counter()
+            try:
+                async with asyncio.timeout(self._deadline_s):
+                    response = await self._inner.handle_async_request(request)
+                    content = await response.aread()
+            except TimeoutError as error:
+                raise httpx2.ReadTimeout(f"no complete reply within {self._deadline_s:g} s", request=request) from error
+            seconds = float(response.extensions.get("latency_s", time.perf_counter() - start))
+        if response.status_code != 200:
+            headers = {k: v for k, v in response.headers.items() if k in ("content-type", "retry-after", "x-should-retry")}
+            return httpx2.Response(response.status_code, content=content, headers=headers, request=request)
+        reply = _completion(content)
+        if reply is None:
+            start_of_body = " ".join(content[:120].decode("utf-8", "replace").split())
+            raise httpx2.RemoteProtocolError(f"200 without a chat completion: {start_of_body}", request=request)
+        usage = reply.get("usage") or {}
+        return self._ledger.put(
+            Entry(
+                key,
+                self._identity,
+                body,
+                canonical(reply),
+                int(usage.get("prompt_tokens") or 0),
+                int(usage.get("completion_tokens") or 0),
+                seconds,
+            )
+        )
+
+    async def aclose(self) -> None:
+        """Close the inner transport."""
+        await self._inner.aclose()
+
+
+def _completion(content: bytes) -> dict[str, Any] | None:
+    try:
+        reply = json.loads(content)
+    except ValueError:
+        return None
+    if not isinstance(reply, dict) or reply.get("error"):
+        return None
+    choices = reply.get("choices")
+    if not isinstance(choices, list) or not choices or not all(isinstance(c, dict) and "message" in c for c in choices):
+        return None
+    return reply
+
+
+def _copy(response: httpx2.Response) -> httpx2.Response:
+    return httpx2.Response(response.status_code, content=response.content, headers=response.headers)
+
+
+def connect(llm: Llm, ledger: Ledger) -> openai.AsyncOpenAI:
+    """A client whose every call goes through the ledger.
+
+    Raises:
+        EndpointError: the endpoint needs a key and its environment variable is not set.
+    """
+    endpoint, transport = llm.endpoint, llm.transport
+    inner: httpx2.AsyncBaseTransport
+    if endpoint.kind == "embedded":
+        base_url, key = "http://embedded/v1", "none"
+        identity = canonical(embedded.identity(endpoint))
+        inner = embedded.EmbeddedTransport(endpoint)
+    else:
+        base_url, key = endpoint.base_url.rstrip("/"), os.environ.get(endpoint.api_key_env, "")
+        if not key:
+            raise EndpointError(f"{base_url}: needs a key; set {endpoint.api_key_env} (any word for a server without keys)")
+        identity = canonical({"base_url": base_url, "model": endpoint.model})
+        inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=transport.max_concurrency))
+    ledgered = LedgerTransport(ledger, inner, identity, transport.max_concurrency, transport.deadline_s)
+    return openai.AsyncOpenAI(
+        base_url=base_url,
+        api_key=key,
+        max_retries=transport.max_retries,
+        timeout=None,  # the ledger transport keeps the deadline, queueing excluded
+        http_client=httpx2.AsyncClient(transport=ledgered, timeout=None),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """What a model said: the answer, the thoughts that came before it, and why it stopped."""
+
+    text: str
+    thoughts: str
+    finish_reason: str
+
+
+class ChatModel:
+    """Chat completions against one endpoint, with the endpoint's sampling settings."""
+
+    def __init__(self, client: openai.AsyncOpenAI, endpoint: Endpoint) -> None:
+        self.client = client
+        self.endpoint = endpoint
+
+    async def complete(self, node: str, prompt: str, max_tokens: int) -> Reply:
+        """One reply to one user message.
+
+        Args:
+            node: the step that asks, for the record of calls.
+            prompt: the user message.
+            max_tokens: longest reply.
+
+        Raises:
+            EndpointError: the endpoint refuses every request alike.
+            ArenaError: this request failed after all retries, or the reply holds no answer.
+        """
+        with labelled(node):
+            try:
+                completion = await self.client.chat.completions.create(
+                    model=self.endpoint.model,
+                    messages=[{"role": "user", "content": prompt}],
+                    extra_body=request_settings(self.endpoint, max_tokens),
+                )
+            except openai.OpenAIError as error:
+                raise explain(error, self.endpoint) from error
+        choice = completion.choices[0]
+        thoughts, text = split_reasoning(choice.message.content or "")
+        if not text:
+            found = "only reasoning" if thoughts else "an empty reply"
+            raise ArenaError(f"{self.endpoint.model}: {found} at {node} (finish_reason {choice.finish_reason}); raise max_tokens")
+        return Reply(text, thoughts, choice.finish_reason or "")
+
+
+def request_settings(endpoint: Endpoint, max_tokens: int) -> dict[str, Any]:
+    """Sampling settings as this endpoint wants them named; what is null is not sent."""
+    settings: dict[str, Any] = {endpoint.max_tokens_key: max_tokens}
+    if endpoint.temperature is not None:
+        settings["temperature"] = endpoint.temperature
+    if endpoint.seed is not None:
+        settings["seed"] = endpoint.seed
+    return settings
+
+
+def explain(error: openai.OpenAIError, endpoint: Endpoint) -> ArenaError:
+    """The openai client's error as one line that says what to do; fatal ones as EndpointError."""
+    where = endpoint.base_url or endpoint.model
+    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+        return EndpointError(f"{where}: refuses the key ({error.status_code}); check {endpoint.api_key_env}")
+    if isinstance(error, openai.NotFoundError):
+        return EndpointError(f"{where}: 404; check llm.endpoint.base_url and llm.endpoint.model ({endpoint.model})")
+    if isinstance(error, openai.APITimeoutError):
+        return ArenaError(f"{where}: no complete reply in time; raise llm.transport.deadline_s")
+    if isinstance(error, openai.APIConnectionError):
+        cause = error.__cause__
+        if isinstance(cause, httpx2.ConnectError):
+            return EndpointError(f"{where}: nobody answers ({cause}); start the server or mend llm.endpoint.base_url")
+        return ArenaError(f"{where}: {cause or error}")
+    if isinstance(error, openai.APIStatusError):
+        return ArenaError(f"{where}: {error.status_code} {' '.join(str(error.message).split())[:300]}")
+    return ArenaError(f"{where}: {' '.join(str(error).split())[:300]}")

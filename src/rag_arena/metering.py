@@ -1,0 +1,80 @@
+"""What one question costs: every model call and the time spent retrieving, whoever makes them.
+
+A meter is carried by a context variable, so that calls made deep inside a library (ragas, instructor) are counted by
+the same code as our own.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One completed model call. `latency_s` is the model's own time, without queueing; a replay repeats the original's."""
+
+    node: str
+    key: str
+    endpoint: str
+    request: str
+    reply: str
+    tokens_in: int
+    tokens_out: int
+    latency_s: float
+    replayed: bool
+
+
+@dataclass(slots=True)
+class Meter:
+    """Calls of one question, seconds of its live searches, and how many searches the retrieve stage had already done."""
+
+    calls: list[Call] = field(default_factory=list)
+    search_s: float = 0.0
+    recorded_searches: int = 0
+
+
+_meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
+_node: ContextVar[str] = ContextVar("node", default="")
+
+
+@contextmanager
+def metered() -> Iterator[Meter]:
+    """Count everything that happens inside the block."""
+    meter = Meter()
+    token = _meter.set(meter)
+    try:
+        yield meter
+    finally:
+        _meter.reset(token)
+
+
+@contextmanager
+def labelled(node: str) -> Iterator[None]:
+    """Name the step that the calls inside the block belong to."""
+    token = _node.set(node)
+    try:
+        yield
+    finally:
+        _node.reset(token)
+
+
+def current_node() -> str:
+    """The label in force, empty outside any."""
+    return _node.get()
+
+
+def record_call(call: Call) -> None:
+    """Add a call to the meter in force, if any."""
+    if (meter := _meter.get()) is not None:
+        meter.calls.append(call)
+
+
+def record_search(seconds: float | None) -> None:
+    """Add a search to the meter in force, if any: a live one with its seconds, a recorded one with None."""
+    if (meter := _meter.get()) is None:
+        return
+    if seconds is None:
+        meter.recorded_searches += 1
+    else:
+        meter.search_s += seconds

@@ -1,0 +1,350 @@
+"""The typed form of params.yaml: every key, its meaning and its bounds. Unknown keys are errors at every level."""
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any, Literal
+
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from rag_arena.errors import ArenaError
+from rag_arena.records import Cell
+
+MODES = ("dense", "sparse", "hybrid", "hybrid_rerank")
+NO_MODE = "none"
+
+Positive = Annotated[int, Field(ge=1)]
+Natural = Annotated[int, Field(ge=0)]
+Share = Annotated[float, Field(ge=0, le=1)]
+Money = Annotated[float, Field(ge=0)]
+
+
+class _Section(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+
+
+class Dataset(_Section):
+    """Where questions and documents come from."""
+
+    name: str = Field(description="name shown in tables")
+    kind: Literal["ragrouter"] = Field(description="shape of the files: Corpus.json and Question.json")
+    path: str = Field(description="folder that holds the files, relative to the project or absolute")
+    licence: str = Field(description="licence of the data, kept with the results")
+
+
+class Bm25(_Section):
+    """Lexical weights of the sparse lane."""
+
+    k: Annotated[float, Field(gt=0)] = Field(description="term frequency saturation (k1)")
+    b: Share = Field(description="length normalisation")
+    average_words: Annotated[float, Field(gt=0)] = Field(description="document length taken as average, in words")
+
+
+class Embedder(_Section):
+    """What turns texts into dense and sparse vectors."""
+
+    kind: Literal["minilm"] = Field(description="minilm: all-MiniLM-L6-v2, int8 ONNX, from an installed package")
+    max_tokens: Annotated[int, Field(ge=8, le=512)] = Field(description="tokens read of a text; the rest is cut")
+    bm25: Bm25
+
+
+class Store(_Section):
+    """The vector store that a run fills from the index."""
+
+    backend: Literal["local", "edge"] = Field(description="local: qdrant-client in memory; edge: qdrant-edge on disk")
+
+
+class Lane(_Section):
+    """Retrieval by one lane of vectors."""
+
+    candidates: Positive = Field(description="documents kept per question by first-pass retrieval")
+
+
+class Hybrid(Lane):
+    """Dense and sparse lanes fused by reciprocal rank."""
+
+    rrf_constant: Positive = Field(description="c in 1/(c + rank), rank from 1; 60 in the paper")
+    fusion: Literal["ours", "qdrant"] = Field(description="who fuses: our deterministic code or Qdrant's RrfQuery")
+
+
+class Reranker(_Section):
+    """What reorders candidates."""
+
+    kind: Literal["maxsim"] = Field(description="maxsim: late interaction over the embedder's token vectors")
+    tau: float = Field(description="score at which relevance is even (fitted by bench/fit_maxsim.py)")
+    temperature: Annotated[float, Field(gt=0)] = Field(description="softness of the sigmoid (fitted, as tau)")
+
+
+class HybridRerank(Hybrid):
+    """Hybrid candidates reordered; those under the relevance threshold are dropped."""
+
+    relevance_threshold: Share = Field(description="candidates under this probability of relevance are dropped")
+    reranker: Reranker
+
+
+class Retrieval(_Section):
+    """Settings of each retrieval mode."""
+
+    dense: Lane | None = None
+    sparse: Lane | None = None
+    hybrid: Hybrid | None = None
+    hybrid_rerank: HybridRerank | None = None
+
+    def mode(self, name: str) -> Lane:
+        """Settings of one mode.
+
+        Raises:
+            ArenaError: the mode is unknown or has no settings.
+        """
+        found = getattr(self, name, None) if name in MODES else None
+        if found is None:
+            raise ArenaError(f"params.yaml: retrieval.{name} is not set{_nearest(name, MODES)}")
+        settings: Lane = found
+        return settings
+
+
+class Sample(_Section):
+    """Which questions are asked."""
+
+    seed: Natural = Field(description="seed of the draw")
+    evaluation: Positive = Field(description="questions in the evaluation split, balanced over question types")
+    calibration: Natural = Field(description="questions in the calibration split, disjoint in questions and gold documents")
+
+
+class Vanilla(_Section):
+    """Retrieve, paste, generate."""
+
+    k: Positive = Field(description="documents in the prompt")
+    max_tokens: Positive = Field(description="longest answer, in tokens")
+
+
+class SelfCorrective(_Section):
+    """Retrieve, judge by cosine, correct when the best score is under the threshold."""
+
+    k: Positive = Field(description="documents in the prompt; shared with vanilla unless overridden")
+    max_tokens: Positive = Field(description="longest answer, in tokens; shared with vanilla unless overridden")
+    threshold: Share = Field(description="best cosine under which the correction fires")
+    keep_ratio: Share = Field(description="documents with cosine under keep_ratio x threshold are dropped")
+    correction: Literal["widen", "rewrite", "other_lane"] = Field(description="what the correction does")
+    widen_k: Positive = Field(description="documents looked at after a correction")
+    rewrite_tokens: Positive = Field(description="longest rewritten query, in tokens")
+
+
+class Strategies(_Section):
+    """Settings of each strategy that retrieves."""
+
+    vanilla: Vanilla | None = None
+    self_corrective: SelfCorrective | None = None
+
+
+class NoRetrieval(_Section):
+    """Closed book: the model answers alone."""
+
+    max_tokens: Positive = Field(description="longest answer, in tokens")
+
+
+class Floor(_Section):
+    """Settings of strategies that never retrieve: the floor to hold everything else against."""
+
+    no_retrieval: NoRetrieval | None = None
+
+
+class Endpoint(_Section):
+    """Who answers: everything that can change a reply."""
+
+    kind: Literal["embedded", "openai"] = Field(description="embedded: SmolLM2-135M in process; openai: any compatible server")
+    model: str = Field(description="model name as the server knows it")
+    base_url: str = Field("", description="URL up to and including /v1 (openai only)")
+    api_key_env: str = Field("OPENAI_API_KEY", description="environment variable that holds the key (openai only)")
+    temperature: float | None = Field(0.0, description="null: not sent")
+    seed: int | None = Field(None, description="null: not sent")
+    max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = Field("max_tokens", description="what the server calls it")
+    threads: Positive = Field(1, description="computing threads (embedded only); changes replies in the last bits")
+    context_tokens: Positive = Field(8192, description="context window (embedded only)")
+
+    @model_validator(mode="after")
+    def _has_url(self) -> "Endpoint":
+        if self.kind == "openai" and not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("base_url must start with http:// or https:// when kind is openai")
+        return self
+
+
+class Transport(_Section):
+    """How requests travel. Nothing here can change a reply, so no stage depends on it."""
+
+    max_concurrency: Positive = Field(description="requests under way at once")
+    deadline_s: Annotated[float, Field(gt=0)] = Field(description="seconds one attempt may take in all, however slowly it drips")
+    max_retries: Natural = Field(description="further attempts after 408, 409, 429, 5xx or a lost connection")
+
+
+class Price(_Section):
+    """Dollars per million tokens."""
+
+    input: Money
+    output: Money
+
+
+class Llm(_Section):
+    """A language model: who answers, how requests travel, what it costs."""
+
+    endpoint: Endpoint
+    transport: Transport
+    price: Price
+
+
+class Metrics(_Section):
+    """What the judge is asked."""
+
+    questions: Positive = Field(description="questions per cell given to the judge, balanced over types; the rest stay unjudged")
+    rating_tokens: Positive = Field(description="longest reply of AnswerAccuracy's judges")
+    claims_tokens: Positive = Field(description="longest reply that splits an answer into claims")
+    verdict_tokens: Positive = Field(description="longest reply that holds a verdict per claim")
+
+
+class KnownTruth(_Section):
+    """How the judge itself is measured."""
+
+    questions: Natural = Field(description="calibration questions on which the judge is measured")
+
+
+class Judge(_Section):
+    """The language model that judges, and what it is asked."""
+
+    llm: Llm
+    metrics: Metrics
+    known_truth: KnownTruth
+
+
+class Grid(_Section):
+    """Which cells run."""
+
+    strategies: list[str]
+    modes: list[str]
+    floor: list[str]
+
+
+class Run(_Section):
+    """When a cell gives up."""
+
+    max_failed_share: Share = Field(description="share of failed questions above which the cell aborts")
+
+
+class Report(_Section):
+    """What metrics.json shows."""
+
+    focus: str = Field(description="the cell whose numbers `dvc exp show` compares, as strategy-mode")
+
+
+class Params(_Section):
+    """The whole of params.yaml."""
+
+    experiment: str = Field(description="experiment the parameters were composed from")
+    grid: Grid
+    dataset: Dataset
+    embedder: Embedder
+    store: Store
+    retrieval: Retrieval
+    sample: Sample
+    strategy: Strategies
+    floor: Floor
+    llm: Llm
+    judge: Judge
+    run: Run
+    report: Report
+
+    @field_validator("experiment")
+    @classmethod
+    def _named(cls, value: str) -> str:
+        if not value:
+            raise ValueError("must not be empty")
+        return value
+
+    @model_validator(mode="after")
+    def _grid_is_set(self) -> "Params":
+        known = {
+            "strategies": [n for n in Strategies.model_fields if getattr(self.strategy, n)],
+            "modes": [n for n in MODES if getattr(self.retrieval, n)],
+            "floor": [n for n in Floor.model_fields if getattr(self.floor, n)],
+        }
+        for key, names in known.items():
+            chosen = getattr(self.grid, key)
+            for name in chosen:
+                if name not in names:
+                    raise ValueError(f"grid.{key}: {name!r} has no settings{_nearest(name, names)}")
+            if len(set(chosen)) != len(chosen):
+                raise ValueError(f"grid.{key}: a name occurs twice")
+        if not self.cells:
+            raise ValueError("grid: no cell to run; name at least one strategy and one mode, or a floor")
+        if self.report.focus not in map(str, self.cells):
+            choices = ", ".join(map(str, self.cells))
+            raise ValueError(f"report.focus: {self.report.focus!r} is no cell of the grid; choose one of {choices}")
+        return self
+
+    @property
+    def cells(self) -> list[Cell]:
+        """Every cell of the grid, the floor first."""
+        floor = [Cell(name, NO_MODE) for name in self.grid.floor]
+        return floor + [Cell(s, m) for s in self.grid.strategies for m in self.grid.modes]
+
+    def strategy_settings(self, name: str) -> Vanilla | SelfCorrective | NoRetrieval:
+        """Settings of one strategy, retrieving or not.
+
+        Raises:
+            ArenaError: the strategy is unknown or has no settings.
+        """
+        found: Any = getattr(self.strategy, name, None) or getattr(self.floor, name, None)
+        known = [*Strategies.model_fields, *Floor.model_fields]
+        if name not in known or found is None:
+            raise ArenaError(f"params.yaml: strategy {name!r} is not set{_nearest(name, known)}")
+        settings: Vanilla | SelfCorrective | NoRetrieval = found
+        return settings
+
+
+def validate(values: object, source: str) -> Params:
+    """Check composed parameters.
+
+    Raises:
+        ArenaError: naming the source, the key, and for an unknown key the nearest known one.
+    """
+    if not isinstance(values, dict):
+        raise ArenaError(f"{source}: not a mapping of parameters; make it anew with `arena compose`")
+    try:
+        return Params.model_validate(values)
+    except ValidationError as error:
+        raise ArenaError(f"{source}: {_explain(error)}") from error
+
+
+def load(path: Path) -> Params:
+    """Read and check params.yaml."""
+    try:
+        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+    except FileNotFoundError as error:
+        raise ArenaError(f"{path}: missing; make it with `arena compose`") from error
+    except (yaml.YAMLError, UnicodeDecodeError) as error:
+        raise ArenaError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
+    return validate(values, str(path))
+
+
+def _explain(error: ValidationError) -> str:
+    first = error.errors()[0]
+    key = ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {key}{_nearest(str(first['loc'][-1]), _siblings(first['loc'][:-1]))}"
+    if first["type"] == "missing":
+        return f"key {key} is missing"
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{key}: {message} (got {first['input']!r})" if key else message
+
+
+def _siblings(location: tuple[int | str, ...]) -> list[str]:
+    model: Any = Params
+    for part in location:
+        annotation = model.model_fields[part].annotation
+        options = [a for a in getattr(annotation, "__args__", (annotation,)) if isinstance(a, type) and issubclass(a, BaseModel)]
+        model = options[0]
+    return list(model.model_fields)
+
+
+def _nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    return f"; did you mean {close[0]}?" if close else f"; known: {', '.join(known)}"

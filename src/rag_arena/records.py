@@ -1,0 +1,65 @@
+"""The small records that every layer speaks."""
+
+from dataclasses import dataclass
+from typing import Literal
+
+QuestionType = Literal["multi_hop", "single_hop", "summary"]
+QUESTION_TYPES: tuple[QuestionType, ...] = ("multi_hop", "single_hop", "summary")
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """One passage of the corpus. Titles are not unique; `doc_id` is."""
+
+    doc_id: str
+    title: str
+    text: str
+
+    @property
+    def full_text(self) -> str:
+        """What is indexed and what a model reads: the title, then the passage."""
+        return f"{self.title}\n{self.text}" if self.title else self.text
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """One question with its reference and the documents that hold its evidence.
+
+    `gold_ids` follow the order of reasoning where the dataset knows it; empty means that the dataset has none.
+    """
+
+    question_id: str
+    text: str
+    answer: str
+    aliases: tuple[str, ...]
+    question_type: QuestionType
+    gold_ids: tuple[str, ...]
+
+    @property
+    def references(self) -> tuple[str, ...]:
+        """Every accepted way of writing the answer."""
+        return (self.answer, *self.aliases)
+
+
+@dataclass(frozen=True, slots=True)
+class Hit:
+    """One retrieved document.
+
+    `score` is the mode's own (cosine, BM25, RRF sum or relevance probability) and orders the ranking; `cosine` is the
+    dense similarity of document and query, which strategies that judge relevance read in every mode.
+    """
+
+    doc_id: str
+    score: float
+    cosine: float
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """One contestant: a strategy under a retrieval mode (`none` for a strategy that does not retrieve)."""
+
+    strategy: str
+    retrieval: str
+
+    def __str__(self) -> str:
+        return f"{self.strategy}-{self.retrieval}"

@@ -1,0 +1,47 @@
+"""The index in memory: documents beside their vectors, in the order of the corpus artifact."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from rag_arena.embedders import Floats
+from rag_arena.errors import ArenaError
+from rag_arena.records import Document
+
+
+@dataclass(frozen=True)
+class Index:
+    """Documents, their dense vectors (n, d) and their sparse weights; row i everywhere is the same document."""
+
+    documents: tuple[Document, ...]
+    dense: Floats
+    sparse: tuple[tuple[list[int], list[float]], ...]
+
+    @cached_property
+    def row_of(self) -> Mapping[str, int]:
+        """Row by document id."""
+        return {document.doc_id: row for row, document in enumerate(self.documents)}
+
+    def document(self, doc_id: str) -> Document:
+        """A document by id."""
+        return self.documents[self.row_of[doc_id]]
+
+
+def join(corpus: pa.Table, index: pa.Table, identity: str) -> Index:
+    """Corpus and index artifacts as one.
+
+    Raises:
+        ArenaError: the index was built by another embedder or from another corpus.
+    """
+    built_by = (index.schema.metadata or {}).get(b"arena.embedder", b"").decode()
+    if built_by != identity:
+        raise ArenaError(f"data/index.parquet: built by another embedder ({built_by}); run `dvc repro index`")
+    if corpus["doc_id"] != index["doc_id"]:
+        raise ArenaError("data/index.parquet: built from another corpus; run `dvc repro index`")
+    documents = tuple(Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist())
+    dense = np.array(index["dense"].to_pylist(), dtype=np.float32)
+    sparse = tuple(zip(index["sparse_indices"].to_pylist(), index["sparse_values"].to_pylist(), strict=True))
+    return Index(documents, dense, sparse)

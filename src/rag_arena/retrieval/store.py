@@ -1,0 +1,166 @@
+"""Qdrant, filled from the index: in memory through qdrant-client, or on disk through qdrant-edge.
+
+Point ids are row numbers of the index. Lanes come back best first, equal scores by document id: a store may order ties as it
+likes and cut among them, so a lane is asked for more until its last score is below the k-th.
+"""
+
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any, Protocol
+
+from rag_arena.embedders import Floats
+from rag_arena.params import Store as StoreParams
+from rag_arena.retrieval.fusion import best_first
+from rag_arena.retrieval.index import Index
+
+Ranking = list[tuple[str, float]]
+_BATCH = 512
+
+
+class Store(Protocol):
+    """Two lanes of vectors, and the store's own fusion of them."""
+
+    def dense(self, vector: Floats, k: int, exclude: frozenset[str]) -> Ranking:
+        """The k nearest by cosine, without the excluded ids."""
+
+    def sparse(self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str]) -> Ranking:
+        """The k best by BM25, without the excluded ids; documents that share no term are absent."""
+
+    def fused(
+        self, vector: Floats, indices: Sequence[int], values: Sequence[float], k: int, constant: int, exclude: frozenset[str]
+    ) -> Ranking:
+        """The k best of both lanes, each k deep, by Qdrant's own reciprocal rank fusion."""
+
+
+def open_store(params: StoreParams, index: Index) -> Store:
+    """A store of the configured kind, holding the whole index."""
+    return LocalStore(index) if params.backend == "local" else EdgeStore(index)
+
+
+def _settled(query: Callable[[int], list[Any]], index: Index, k: int) -> Ranking:
+    limit = k + 1
+    while True:
+        points = query(limit)
+        if len(points) < limit or points[-1].score < points[k - 1].score:
+            break
+        limit *= 2
+    return _named(points, index)[:k]
+
+
+def _named(points: Sequence[Any], index: Index) -> Ranking:
+    return best_first((index.documents[int(point.id)].doc_id, float(point.score)) for point in points)
+
+
+class LocalStore:
+    """qdrant-client in memory: exact search, one per process."""
+
+    def __init__(self, index: Index) -> None:
+        from qdrant_client import QdrantClient, models
+
+        self._models = models
+        self._index = index
+        self._client = QdrantClient(":memory:")
+        self._client.create_collection(
+            "documents",
+            vectors_config={"dense": models.VectorParams(size=index.dense.shape[1], distance=models.Distance.COSINE)},
+            sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+        )
+        for start in range(0, len(index.documents), _BATCH):
+            rows = range(start, min(start + _BATCH, len(index.documents)))
+            self._client.upsert("documents", [self._point(row) for row in rows])
+
+    def dense(self, vector: Floats, k: int, exclude: frozenset[str]) -> Ranking:
+        """The k nearest by cosine."""
+        return _settled(lambda n: self._query(vector.tolist(), "dense", n, exclude), self._index, k)
+
+    def sparse(self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str]) -> Ranking:
+        """The k best by BM25."""
+        vector = self._models.SparseVector(indices=list(indices), values=list(values))
+        return _settled(lambda n: self._query(vector, "sparse", n, exclude), self._index, k) if indices else []
+
+    def fused(
+        self, vector: Floats, indices: Sequence[int], values: Sequence[float], k: int, constant: int, exclude: frozenset[str]
+    ) -> Ranking:
+        """Qdrant's RrfQuery over both lanes."""
+        models = self._models
+        keep = self._filter(exclude)
+        sparse = models.SparseVector(indices=list(indices), values=list(values))
+        found = self._client.query_points(
+            "documents",
+            prefetch=[
+                models.Prefetch(query=vector.tolist(), using="dense", limit=k, filter=keep),
+                models.Prefetch(query=sparse, using="sparse", limit=k, filter=keep),
+            ],
+            query=models.RrfQuery(rrf=models.Rrf(k=constant + 1)),
+            limit=2 * k,
+        )
+        return _named(found.points, self._index)[:k]
+
+    def _point(self, row: int) -> Any:
+        indices, values = self._index.sparse[row]
+        sparse = self._models.SparseVector(indices=indices, values=values)
+        return self._models.PointStruct(id=row, vector={"dense": self._index.dense[row].tolist(), "sparse": sparse})
+
+    def _query(self, query: Any, using: str, limit: int, exclude: frozenset[str]) -> list[Any]:
+        found = self._client.query_points("documents", query=query, using=using, limit=limit, query_filter=self._filter(exclude))
+        return list(found.points)
+
+    def _filter(self, exclude: frozenset[str]) -> Any:
+        rows: list[Any] = [self._index.row_of[doc_id] for doc_id in sorted(exclude)]
+        return self._models.Filter(must_not=[self._models.HasIdCondition(has_id=rows)]) if rows else None
+
+
+class EdgeStore:
+    """qdrant-edge on disk, in a folder that goes with the process."""
+
+    def __init__(self, index: Index) -> None:
+        import qdrant_edge as edge
+
+        self._edge = edge
+        self._index = index
+        self._folder = tempfile.TemporaryDirectory(prefix="rag-arena-edge-")
+        config = edge.EdgeConfig(
+            vectors={"dense": edge.EdgeVectorParams(size=index.dense.shape[1], distance=edge.Distance.Cosine)},
+            sparse_vectors={"sparse": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+        )
+        self._shard = edge.EdgeShard.create(self._folder.name, config)
+        for start in range(0, len(index.documents), _BATCH):
+            rows = range(start, min(start + _BATCH, len(index.documents)))
+            self._shard.update(edge.UpdateOperation.upsert_points([self._point(row) for row in rows]))
+
+    def dense(self, vector: Floats, k: int, exclude: frozenset[str]) -> Ranking:
+        """The k nearest by cosine."""
+        query = self._edge.Query.Nearest(vector.tolist(), using="dense")
+        return _settled(lambda n: self._query(query, n, exclude), self._index, k)
+
+    def sparse(self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str]) -> Ranking:
+        """The k best by BM25."""
+        vector = self._edge.SparseVector(indices=list(indices), values=list(values))
+        query = self._edge.Query.Nearest(vector, using="sparse")
+        return _settled(lambda n: self._query(query, n, exclude), self._index, k) if indices else []
+
+    def fused(
+        self, vector: Floats, indices: Sequence[int], values: Sequence[float], k: int, constant: int, exclude: frozenset[str]
+    ) -> Ranking:
+        """Qdrant's Fusion.Rrf over both lanes."""
+        edge = self._edge
+        keep = self._filter(exclude)
+        sparse = edge.SparseVector(indices=list(indices), values=list(values))
+        prefetches = [
+            edge.Prefetch(limit=k, query=edge.Query.Nearest(vector.tolist(), using="dense"), filter=keep),
+            edge.Prefetch(limit=k, query=edge.Query.Nearest(sparse, using="sparse"), filter=keep),
+        ]
+        request = edge.QueryRequest(prefetches=prefetches, query=edge.Fusion.Rrf(k=constant + 1), limit=2 * k)
+        return _named(self._shard.query(request), self._index)[:k]
+
+    def _point(self, row: int) -> Any:
+        indices, values = self._index.sparse[row]
+        sparse = self._edge.SparseVector(indices=indices, values=values)
+        return self._edge.Point(id=row, vector={"dense": self._index.dense[row].tolist(), "sparse": sparse}, payload={})
+
+    def _query(self, query: Any, limit: int, exclude: frozenset[str]) -> list[Any]:
+        return list(self._shard.query(self._edge.QueryRequest(query=query, limit=limit, filter=self._filter(exclude))))
+
+    def _filter(self, exclude: frozenset[str]) -> Any:
+        rows: set[Any] = {self._index.row_of[doc_id] for doc_id in exclude}
+        return self._edge.Filter(must_not=[self._edge.HasIdCondition(rows)]) if rows else None

@@ -1,0 +1,1 @@
+"""Scores: deterministic ones of answers and evidence, and the judge's."""

@@ -1,0 +1,45 @@
+"""Scores of retrieved documents against the gold ones, and why an answer failed."""
+
+from collections.abc import Collection, Sequence
+
+NOT_RETRIEVED = "evidence not retrieved"
+NOT_USED = "retrieved but not used"
+WRONG = "used but answered wrong"
+FAILED = "failed"
+
+
+def recall(used: Collection[str], gold: Collection[str]) -> float | None:
+    """|used and gold| / |gold|; None without gold documents."""
+    return len(set(used) & set(gold)) / len(set(gold)) if gold else None
+
+
+def precision(used: Collection[str], gold: Collection[str]) -> float | None:
+    """|used and gold| / |used|; None when nothing was used or there are no gold documents."""
+    return len(set(used) & set(gold)) / len(set(used)) if used and gold else None
+
+
+def recall_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
+    """Share of the gold documents among the first k."""
+    return len(set(ranking[:k]) & set(gold)) / len(set(gold))
+
+
+def reciprocal_rank(ranking: Sequence[str], gold: Collection[str]) -> float:
+    """1 / rank of the first gold document, 0 if none is there."""
+    return next((1.0 / rank for rank, doc_id in enumerate(ranking, 1) if doc_id in gold), 0.0)
+
+
+def failure_class(
+    failed: bool, correct: bool | None, retrieved: Collection[str], used: Collection[str], gold: Collection[str]
+) -> str | None:
+    """Where a wrong answer went wrong; None for a right one, or where correctness is not known.
+
+    The first that applies: the question failed; a gold document was never retrieved; one was retrieved but left out of the
+    prompt; all stood in the prompt and the answer is wrong all the same.
+    """
+    if failed:
+        return FAILED
+    if correct is None or correct or not gold:
+        return None
+    if not set(gold) <= set(retrieved):
+        return NOT_RETRIEVED
+    return WRONG if set(gold) <= set(used) else NOT_USED

@@ -1,0 +1,115 @@
+"""judge: a cell's answers put before the judge; and the judge put before pairs whose truth is known."""
+
+import asyncio
+import re
+from typing import Any
+
+import pyarrow as pa
+
+from rag_arena import artifacts
+from rag_arena.metering import metered
+from rag_arena.params import Judge as JudgeParams
+from rag_arena.progress import bar
+from rag_arena.records import QUESTION_TYPES, Document, Question
+from rag_arena.scoring.judge import Accuracy, Judge
+from rag_arena.stages.run import ANSWERED, gather_or_raise, questions_of
+
+
+async def judge(
+    label: str, params: JudgeParams, answers: pa.Table, questions: pa.Table, sample: pa.Table, corpus: pa.Table, judge: Judge
+) -> pa.Table:
+    """Judgements of the answers of at most `metrics.questions` questions, balanced over types; failed questions are not judged.
+
+    Faithfulness is asked only where documents were used.
+    """
+    asked = {q.question_id: q for q in questions_of(questions, sample)}
+    documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
+    chosen = set(balanced(list(asked.values()), params.metrics.questions))
+    rows = [row for row in answers.to_pylist() if row["question_id"] in chosen and row["status"] == ANSWERED]
+    slots = asyncio.Semaphore(params.llm.transport.max_concurrency)
+
+    async def one(row: dict[str, Any], advance: Any) -> dict[str, Any]:
+        question = asked[row["question_id"]]
+        contexts = [documents[doc_id].full_text for doc_id in row["used_ids"]]
+        async with slots:
+            with metered() as meter:
+                accuracy = await judge.accuracy(question.text, row["answer"], question.answer)
+                support = await judge.faithfulness(question.text, row["answer"], contexts) if contexts else None
+        advance()
+        return {
+            "question_id": question.question_id,
+            "question_type": question.question_type,
+            **_accuracy_columns(accuracy, "accuracy_error"),
+            "claims": support and support.claims,
+            "supported": support and support.supported,
+            "faithfulness": support and support.value,
+            "faithfulness_error": support and support.error,
+            "echo": support and support.echo,
+            "judge_calls": len(meter.calls),
+            "tokens_in": sum(call.tokens_in for call in meter.calls),
+            "tokens_out": sum(call.tokens_out for call in meter.calls),
+        }
+
+    with bar(f"judge {label}", len(rows)) as advance:
+        return artifacts.table(artifacts.JUDGEMENTS, await gather_or_raise([one(row, advance) for row in rows]))
+
+
+async def judge_known_truth(params: JudgeParams, questions: pa.Table, sample: pa.Table, judge: Judge) -> pa.Table:
+    """Ratings of candidates whose truth is known: for each question its own reference and an alias (right), the reference of
+    another question of the same type and a corrupted reference (wrong). `sample` is the calibration split."""
+    pool = questions_of(questions, sample)
+    chosen = set(balanced(pool, params.known_truth.questions))
+    pairs = [
+        (question, kind, candidate, kind in ("same", "alias"))
+        for question in pool
+        if question.question_id in chosen
+        for kind, candidate in known_pairs(question, pool)
+    ]
+    slots = asyncio.Semaphore(params.llm.transport.max_concurrency)
+
+    async def one(question: Question, kind: str, candidate: str, is_correct: bool, advance: Any) -> dict[str, Any]:
+        async with slots:
+            accuracy = await judge.accuracy(question.text, candidate, question.answer)
+        advance()
+        row = {"question_id": question.question_id, "kind": kind, "candidate": candidate, "is_correct": is_correct}
+        return {**row, **_accuracy_columns(accuracy, "error")}
+
+    with bar("judge known truth", len(pairs)) as advance:
+        return artifacts.table(artifacts.KNOWN_TRUTH, await gather_or_raise([one(*pair, advance) for pair in pairs]))
+
+
+def known_pairs(question: Question, pool: list[Question]) -> list[tuple[str, str]]:
+    """Candidates for one question, as (kind, text); kinds that the question cannot offer are left out."""
+    others = [q.answer for q in pool if q.question_type == question.question_type and q.answer not in question.references]
+    pairs = [("same", question.answer)]
+    if question.aliases:
+        pairs.append(("alias", question.aliases[0]))
+    if others:
+        pairs.append(("other", others[0]))
+    corrupted = corrupt(question.answer)
+    if corrupted != question.answer:
+        pairs.append(("corrupted", corrupted))
+    return pairs
+
+
+def corrupt(reference: str) -> str:
+    """The reference made wrong: every number raised by 7, a short text without numbers negated; a long one stays as it is."""
+    if re.search(r"\d", reference):
+        return re.sub(r"\d+", lambda match: str(int(match.group()) + 7), reference)
+    return f"not {reference}" if len(reference.split()) < 12 else reference
+
+
+def balanced(questions: list[Question], size: int) -> list[str]:
+    """Ids of at most `size` questions: one of each type in turn, by id."""
+    pools = [sorted(q.question_id for q in questions if q.question_type == t) for t in QUESTION_TYPES]
+    depth = max(map(len, pools), default=0)
+    return [pool[i] for i in range(depth) for pool in pools if i < len(pool)][:size]
+
+
+def _accuracy_columns(accuracy: Accuracy, error: str) -> dict[str, Any]:
+    return {
+        "accuracy_first": accuracy.first,
+        "accuracy_second": accuracy.second,
+        "answer_accuracy": accuracy.value,
+        error: accuracy.error,
+    }

@@ -1,0 +1,202 @@
+"""run: one cell, a strategy under a retrieval mode, over the evaluation split."""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import pyarrow as pa
+
+from rag_arena import artifacts, strategies
+from rag_arena.errors import ArenaError, EndpointError
+from rag_arena.llm.client import ChatModel
+from rag_arena.metering import Meter, metered
+from rag_arena.params import NO_MODE, Params
+from rag_arena.progress import bar
+from rag_arena.records import Cell, Document, Hit, Question
+from rag_arena.retrieval.retriever import RecordedRetriever
+from rag_arena.stages.retrieve import open_retrievers
+from rag_arena.strategies.prompts import Prompts
+from rag_arena.strategies.state import State, Toolbox
+
+ANSWERED, FAILED = "answered", "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Inputs:
+    """Artifacts that a cell reads. A cell without retrieval has neither corpus, index nor hits."""
+
+    questions: pa.Table
+    sample: pa.Table
+    corpus: pa.Table | None = None
+    index: pa.Table | None = None
+    hits: pa.Table | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Outputs:
+    """Artifacts that a cell writes: answers are deterministic, calls and timings vary from run to run."""
+
+    answers: pa.Table
+    calls: pa.Table
+    timings: pa.Table
+
+
+async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> Outputs:
+    """Answer every question of the evaluation split, many at once.
+
+    A failing question is recorded with its error.
+
+    Raises:
+        EndpointError: the model refuses every request alike.
+        ArenaError: more than run.max_failed_share of the questions failed.
+    """
+    chosen = questions_of(inputs.questions, inputs.sample)
+    graph = strategies.build(cell.strategy)
+    toolbox = _toolbox(cell, params, inputs, model)
+    k = 0 if cell.retrieval == NO_MODE else toolbox.settings.k
+    first_pass = {q.question_id: toolbox.retriever.search(q.text, k) if k else [] for q in chosen}
+    slots = asyncio.Semaphore(params.llm.transport.max_concurrency)
+
+    async def answer(question: Question, advance: Any) -> tuple[dict[str, Any], Meter]:
+        async with slots:
+            with metered() as meter:
+                state, error = await _invoke(graph, question, toolbox)
+        advance()
+        return _row(question, state, error, meter, first_pass[question.question_id]), meter
+
+    with bar(f"run {cell}", len(chosen)) as advance:
+        results = await gather_or_raise([answer(question, advance) for question in chosen])
+    _refuse_too_many_failures(cell, [row for row, _ in results], params.run.max_failed_share)
+    calls, timings = [], []
+    for row, meter in results:
+        calls += call_rows(row["question_id"], meter)
+        timings.append(
+            {
+                "question_id": row["question_id"],
+                "llm_s": sum(call.latency_s for call in meter.calls),
+                "search_s": meter.search_s,
+                "recorded_searches": meter.recorded_searches,
+                "replayed_calls": sum(call.replayed for call in meter.calls),
+            }
+        )
+    return Outputs(
+        artifacts.table(artifacts.ANSWERS, [row for row, _ in results]),
+        artifacts.table(artifacts.CALLS, calls),
+        artifacts.table(artifacts.TIMINGS, timings),
+    )
+
+
+def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:
+    """The questions of a split, by id."""
+    chosen = set(sample["question_id"].to_pylist())
+    return [
+        Question(
+            row["question_id"],
+            row["question"],
+            row["answer"],
+            tuple(row["aliases"]),
+            row["question_type"],
+            tuple(row["gold_ids"]),
+        )
+        for row in questions.to_pylist()
+        if row["question_id"] in chosen
+    ]
+
+
+async def gather_or_raise(work: Sequence[Any]) -> list[Any]:
+    """Results in order; the first exception cancels the rest and is raised as it is."""
+    try:
+        async with asyncio.TaskGroup() as group:
+            tasks = [group.create_task(item) for item in work]
+    except BaseExceptionGroup as failures:
+        raise failures.exceptions[0] from None
+    return [task.result() for task in tasks]
+
+
+def call_rows(question_id: str, meter: Meter) -> list[dict[str, Any]]:
+    """A meter's calls as rows of the calls artifact."""
+    return [
+        {
+            "question_id": question_id,
+            "position": position,
+            "node": call.node,
+            "key": call.key,
+            "endpoint": call.endpoint,
+            "request": call.request,
+            "reply": call.reply,
+            "tokens_in": call.tokens_in,
+            "tokens_out": call.tokens_out,
+            "latency_s": call.latency_s,
+            "replayed": call.replayed,
+        }
+        for position, call in enumerate(meter.calls)
+    ]
+
+
+async def _invoke(graph: Any, question: Question, toolbox: Toolbox) -> tuple[State, str | None]:
+    try:
+        state: State = await graph.ainvoke({"question": question.text}, context=toolbox)
+    except EndpointError:
+        raise
+    except ArenaError as error:
+        return {}, str(error)
+    return state, None
+
+
+def _row(question: Question, state: State, error: str | None, meter: Meter, first_pass: list[Hit]) -> dict[str, Any]:
+    used = state.get("used", [])
+    corrected = state.get("corrected")
+    return {
+        "question_id": question.question_id,
+        "question_type": question.question_type,
+        "status": FAILED if error else ANSWERED,
+        "error": error,
+        "answer": state.get("answer"),
+        "retrieved_ids": state.get("retrieved", []),
+        "used_ids": used,
+        "corrected": corrected,
+        "changed": None if corrected is None else used != [hit.doc_id for hit in first_pass],
+        "llm_calls": len(meter.calls),
+        "tokens_in": sum(call.tokens_in for call in meter.calls),
+        "tokens_out": sum(call.tokens_out for call in meter.calls),
+        "trace": json.dumps(state.get("trace", []), ensure_ascii=False),
+    }
+
+
+def _refuse_too_many_failures(cell: Cell, rows: list[dict[str, Any]], limit: float) -> None:
+    failed = [row for row in rows if row["status"] == FAILED]
+    if len(failed) > limit * len(rows):
+        first = failed[0]
+        raise ArenaError(
+            f"{cell}: {len(failed)} of {len(rows)} questions failed, over run.max_failed_share {limit:g}; "
+            f"the first, {first['question_id']}: {first['error']}"
+        )
+
+
+def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> Toolbox:
+    settings = params.strategy_settings(cell.strategy)
+    prompts = Prompts(cell.strategy)
+    if cell.retrieval == NO_MODE:
+        nothing = RecordedRetriever({}, 0, _no_evidence)
+        return Toolbox(settings, model, prompts, nothing, nothing, _no_evidence, _no_evidence)
+    assert inputs.corpus is not None
+    assert inputs.index is not None
+    assert inputs.hits is not None
+    corpus, index = inputs.corpus, inputs.index
+    opened = open_retrievers(params, corpus, index)
+    depth = params.retrieval.mode(cell.retrieval).candidates
+    text_of = {row["question_id"]: row["question"] for row in inputs.questions.to_pylist()}
+    hits: dict[str, list[Hit]] = {text: [] for text in text_of.values()}
+    for row in inputs.hits.to_pylist():
+        hits[text_of[row["question_id"]]].append(Hit(row["doc_id"], row["score"], row["cosine"]))
+    retriever = RecordedRetriever(hits, depth, lambda: opened.of(cell.retrieval))
+    second = "sparse" if cell.retrieval == "dense" else "dense"
+    second_lane = RecordedRetriever({}, 0, lambda: opened.lane(second, depth))
+    documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
+    return Toolbox(settings, model, prompts, retriever, second_lane, opened.cosines, documents.__getitem__)
+
+
+def _no_evidence(*_: Any) -> Any:
+    raise AssertionError("a strategy of the floor asked for documents")

@@ -1,0 +1,66 @@
+"""sample: a seeded evaluation split, balanced over question types, and a disjoint calibration split."""
+
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rag_arena import artifacts
+from rag_arena.errors import ArenaError
+from rag_arena.params import Sample
+from rag_arena.records import QUESTION_TYPES
+
+
+def sample(questions: pa.Table, params: Sample) -> tuple[pa.Table, pa.Table]:
+    """The evaluation and the calibration split, each question with its stratum's size and weight N_h / N in the whole dataset.
+
+    The calibration split shares no question and no gold document with the evaluation split; questions that would are skipped.
+
+    Raises:
+        ArenaError: a split comes out smaller than asked.
+    """
+    rows = sorted(questions.to_pylist(), key=lambda row: str(row["question_id"]))
+    order = np.random.default_rng(params.seed).permutation(len(rows))
+    pools: dict[str, list[dict[str, Any]]] = {t: [] for t in QUESTION_TYPES}
+    for position in order:
+        pools[rows[position]["question_type"]].append(rows[position])
+    sizes = {t: len(pool) for t, pool in pools.items()}
+
+    evaluation = _draw(pools, params.evaluation)
+    _check("evaluation", evaluation, params.evaluation)
+    taken = {row["question_id"] for row in evaluation}
+    gold = {doc_id for row in evaluation for doc_id in row["gold_ids"]}
+    rest = {
+        t: [row for row in pool if row["question_id"] not in taken and gold.isdisjoint(row["gold_ids"])]
+        for t, pool in pools.items()
+    }
+    calibration = _draw(rest, params.calibration)
+    _check("calibration", calibration, params.calibration)
+    return _table(evaluation, sizes), _table(calibration, sizes)
+
+
+def _table(chosen: list[dict[str, Any]], sizes: dict[str, int]) -> pa.Table:
+    return artifacts.table(
+        artifacts.SAMPLE,
+        [
+            {
+                "question_id": row["question_id"],
+                "question_type": row["question_type"],
+                "stratum_size": sizes[row["question_type"]],
+                "stratum_weight": sizes[row["question_type"]] / sum(sizes.values()),
+            }
+            for row in chosen
+        ],
+    )
+
+
+def _draw(pools: dict[str, list[dict[str, Any]]], size: int) -> list[dict[str, Any]]:
+    """One question of each type in turn until the split is full or the pools are empty."""
+    depth = max(map(len, pools.values()), default=0)
+    turns = [pool[i] for i in range(depth) for pool in pools.values() if i < len(pool)]
+    return turns[:size]
+
+
+def _check(split: str, drawn: list[dict[str, Any]], wanted: int) -> None:
+    if len(drawn) < wanted:
+        raise ArenaError(f"params.yaml: sample.{split} asks for {wanted} questions, the dataset has {len(drawn)}; lower it")

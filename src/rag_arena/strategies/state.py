@@ -1,0 +1,45 @@
+"""What travels through a strategy's graph, and the tools its nodes use."""
+
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Annotated, Any, TypedDict
+
+from rag_arena.llm.client import ChatModel
+from rag_arena.records import Document, Hit
+from rag_arena.retrieval.retriever import Retriever
+from rag_arena.strategies.prompts import Prompts
+
+
+def _united(seen: list[str], new: list[str]) -> list[str]:
+    return [*seen, *(doc_id for doc_id in new if doc_id not in seen)]
+
+
+class State(TypedDict, total=False):
+    """Nodes write it, edges read it; nothing is decided anywhere else.
+
+    `hits` are the documents under consideration, best first; `retrieved` is every document id ever seen; `used` are the ids in
+    the prompt that produced `answer`. `corrected` is set only by strategies that can correct. `trace` is the path taken.
+    """
+
+    question: str
+    hits: list[Hit]
+    retrieved: Annotated[list[str], _united]
+    verdict: str
+    corrected: bool
+    used: list[str]
+    answer: str
+    trace: Annotated[list[dict[str, Any]], operator.add]
+
+
+@dataclass(frozen=True, slots=True)
+class Toolbox:
+    """What nodes may use. `settings` are the strategy's own parameters; `second_lane` is a retriever unlike the cell's own."""
+
+    settings: Any
+    model: ChatModel
+    prompts: Prompts
+    retriever: Retriever
+    second_lane: Retriever
+    cosines: Callable[[str, Sequence[str]], list[float]]
+    document: Callable[[str], Document]

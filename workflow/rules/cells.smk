@@ -1,0 +1,133 @@
+# Answers and judgements of every cell.
+def strategy_code(wildcards):
+    return code(f"strategies/{wildcards.strategy}")
+
+
+rule run:
+    input:
+        corpus="data/corpus.parquet",
+        index="data/index.parquet",
+        questions="data/questions.parquet",
+        sample="data/sample/evaluation.parquet",
+        hits="data/retrieved/{retrieval}/hits.parquet",
+        code=code(
+            *LLM_CODE,
+            *RETRIEVAL_CODE,
+            *GRAPH_CODE,
+            "stages/run.py",
+            "strategies/shared",
+        ),
+        strategy=strategy_code,
+    output:
+        "data/runs/{strategy}/{retrieval}/answers.parquet",
+        "data/runs/{strategy}/{retrieval}/calls.parquet",
+        "data/runs/{strategy}/{retrieval}/timings.parquet",
+    params:
+        embedder=config["embedder"],
+        store=config["store"],
+        retrieval=lookup(dpath="retrieval/{retrieval}", within=config),
+        strategy=lookup(dpath="strategy/{strategy}", within=config),
+        endpoint=config["llm"]["endpoint"],
+        run=config["run"],
+    resources:
+        model_slots=1,
+    log:
+        "logs/run/{strategy}-{retrieval}.log",
+    conda:
+        "../envs/arena.yaml"
+    shell:
+        "({DVC} run@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
+
+
+rule run_floor:
+    input:
+        questions="data/questions.parquet",
+        sample="data/sample/evaluation.parquet",
+        code=code(
+            *LLM_CODE,
+            *GRAPH_CODE,
+            "stages/run.py",
+            "strategies/shared/closed_book.md",
+        ),
+        strategy=strategy_code,
+    output:
+        "data/runs/{strategy}/none/answers.parquet",
+        "data/runs/{strategy}/none/calls.parquet",
+        "data/runs/{strategy}/none/timings.parquet",
+    params:
+        strategy=lookup(dpath="floor/{strategy}", within=config),
+        endpoint=config["llm"]["endpoint"],
+        run=config["run"],
+    resources:
+        model_slots=1,
+    log:
+        "logs/run/{strategy}-none.log",
+    conda:
+        "../envs/arena.yaml"
+    shell:
+        "({DVC} run_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
+
+
+rule judge:
+    input:
+        corpus="data/corpus.parquet",
+        questions="data/questions.parquet",
+        sample="data/sample/evaluation.parquet",
+        answers="data/runs/{strategy}/{retrieval}/answers.parquet",
+        code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
+    output:
+        "data/judged/{strategy}/{retrieval}.parquet",
+    params:
+        endpoint=config["judge"]["llm"]["endpoint"],
+        metrics=config["judge"]["metrics"],
+    resources:
+        model_slots=1,
+    log:
+        "logs/judge/{strategy}-{retrieval}.log",
+    conda:
+        "../envs/arena.yaml"
+    shell:
+        "({DVC} judge@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
+
+
+rule judge_floor:
+    input:
+        corpus="data/corpus.parquet",
+        questions="data/questions.parquet",
+        sample="data/sample/evaluation.parquet",
+        answers="data/runs/{strategy}/none/answers.parquet",
+        code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
+    output:
+        "data/judged/{strategy}/none.parquet",
+    params:
+        endpoint=config["judge"]["llm"]["endpoint"],
+        metrics=config["judge"]["metrics"],
+    resources:
+        model_slots=1,
+    log:
+        "logs/judge/{strategy}-none.log",
+    conda:
+        "../envs/arena.yaml"
+    shell:
+        "({DVC} judge_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
+
+
+rule judge_truth:
+    input:
+        questions="data/questions.parquet",
+        sample="data/sample/calibration.parquet",
+        code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
+    output:
+        "data/judged/known_truth.parquet",
+    params:
+        endpoint=config["judge"]["llm"]["endpoint"],
+        rating_tokens=config["judge"]["metrics"]["rating_tokens"],
+        known_truth=config["judge"]["known_truth"],
+    resources:
+        model_slots=1,
+    log:
+        "logs/judge/truth.log",
+    conda:
+        "../envs/arena.yaml"
+    shell:
+        "({DVC} judge_truth && touch -c {output}) > {log} 2>&1"

@@ -1,0 +1,39 @@
+# The tables that people read.
+rule aggregate:
+    input:
+        questions="data/questions.parquet",
+        sample="data/sample/evaluation.parquet",
+        hits=expand("data/retrieved/{mode}/hits.parquet", mode=MODES),
+        search_timings=expand("data/retrieved/{mode}/timings.parquet", mode=MODES),
+        runs=expand("data/runs/{cell}/{name}.parquet", cell=CELLS, name=RUN_TABLES),
+        judged=expand("data/judged/{cell}.parquet", cell=CELLS),
+        truth="data/judged/known_truth.parquet",
+        code=code(
+            "artifacts.py",
+            "scoring/answers.py",
+            "scoring/evidence.py",
+            "stages/aggregate.py",
+        ),
+    output:
+        report(
+            "results/leaderboard.csv",
+            caption="../report/leaderboard.rst",
+            category="Results",
+        ),
+        "results/leaderboard.parquet",
+        "results/scores.parquet",
+        "results/judge_quality.parquet",
+        "results/judge_truth.parquet",
+        "results/retrieval_quality.parquet",
+        "results/disagreement.parquet",
+        "results/metrics.json",
+    params:
+        grid=config["grid"],
+        price=config["llm"]["price"],
+        report=config["report"],
+    log:
+        "logs/aggregate.log",
+    conda:
+        "../envs/arena.yaml"
+    shell:
+        "({DVC} aggregate && touch -c {output}) > {log} 2>&1"
