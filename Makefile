@@ -36,7 +36,7 @@ run: compose
 	arena leaderboard
 
 retry: $(READY)
-	arena retry
+	for stage in $$(arena failed); do dvc repro --force --single-item --no-run-cache $$stage; done
 	snakemake --cores $(CORES)
 	arena leaderboard
 

@@ -216,18 +216,21 @@ LEADERBOARD = _artifact(
 )
 JUDGE_QUALITY = _artifact(
     "judge_quality",
-    ("strategy", "retrieval", "metric"),
+    ("strategy", "retrieval"),
     {
         "strategy": _S,
         "retrieval": _S,
-        "metric": _S,
-        "n_asked": _I,
-        "n_failed": _I,
-        "failure_rate": _F,
-        "echo_rate": _F,
+        "accuracy_asked": _I,
+        "accuracy_failed": _I,
         "disagreement_rate": _F,
+        "faithfulness_asked": _I,
+        "faithfulness_failed": _I,
+        "echo_rate": _F,
+        "tokens_in": _I,
+        "tokens_out": _I,
+        "cost_usd": _F,
     },
-    nullable=("failure_rate", "echo_rate", "disagreement_rate"),
+    nullable=("disagreement_rate", "echo_rate"),
 )
 JUDGE_TRUTH = _artifact(
     "judge_truth",
@@ -271,7 +274,10 @@ def table(artifact: Artifact, rows: Iterable[Mapping[str, Any]], note: Mapping[s
     for row in rows:
         if set(row) != names:
             raise ValueError(f"{artifact.name}: columns {sorted(set(row) ^ names)} missing or unknown in {dict(row)}")
-    built = pa.Table.from_pylist(rows, schema=artifact.schema)
+    try:
+        built = pa.Table.from_pylist(rows, schema=artifact.schema)
+    except pa.ArrowTypeError as error:
+        raise ValueError(f"{artifact.name}: {error}") from error
     built = built.sort_by([(column, "ascending") for column in artifact.key])
     _check(artifact, built, artifact.name, ValueError)
     metadata = {"arena.artifact": artifact.name, "arena.version": _VERSION, **(note or {})}
@@ -280,15 +286,16 @@ def table(artifact: Artifact, rows: Iterable[Mapping[str, Any]], note: Mapping[s
 
 def write(path: Path, built: pa.Table) -> None:
     """Write a table made by `table`, whole or not at all."""
-    path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
+        path.parent.mkdir(parents=True, exist_ok=True)
         pq.write_table(built, temporary, compression="zstd", version="2.6", store_schema=True)
         os.replace(temporary, path)
     except OSError as error:
         raise ArenaError(f"{path}: cannot be written ({error.strerror or error}); free space or mend the rights") from error
     finally:
-        temporary.unlink(missing_ok=True)
+        if path.parent.is_dir():
+            temporary.unlink(missing_ok=True)
 
 
 def read(path: Path, artifact: Artifact) -> pa.Table:

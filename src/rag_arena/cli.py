@@ -38,7 +38,7 @@ def compose(
     check: Annotated[bool, typer.Option(help="only say whether params.yaml differs from conf/, and in which keys")] = False,
 ) -> None:
     """Compose conf/ into params.yaml and print what changed. Example: arena compose experiment=smoke"""
-    old = layout.PARAMS.read_text(encoding="utf-8") if layout.PARAMS.exists() else ""
+    old = layout.PARAMS.read_text(encoding="utf-8", errors="replace") if layout.PARAMS.exists() else ""
     if check:
         drift = composing.drift(layout.CONF, layout.PARAMS)
         typer.echo("\n".join(drift) if drift else "params.yaml agrees with conf/")
@@ -213,6 +213,21 @@ def leaderboard(
     from rag_arena.leaderboard import render
 
     render(Console(), _params(), question_type)
+
+
+@app.command()
+def failed() -> None:
+    """Print the DVC stage of every cell with failed questions, for `make retry`. Example: arena failed"""
+    for cell in load(layout.PARAMS).cells:
+        answers = artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS)
+        if "failed" in answers["status"].to_pylist():
+            typer.echo(f"run_floor@{cell.strategy}" if cell.retrieval == NO_MODE else f"run@{cell}")
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of params.yaml. Example: arena schema > workflow/schemas/params.schema.json"""
+    typer.echo(json.dumps(Params.model_json_schema(), indent=2))
 
 
 @ledger_app.command()

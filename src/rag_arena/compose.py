@@ -32,8 +32,11 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
         with initialize_config_dir(str(conf.resolve()), version_base=None):
             config = hydra_compose("config", overrides=list(overrides))
         OmegaConf.resolve(config)
+        missing = sorted(OmegaConf.missing_keys(config))
     except (HydraException, OmegaConfBaseException) as error:
         raise ArenaError(f"{conf}: {' '.join(str(error).split())}") from error
+    if missing:
+        raise ArenaError(f"{conf}: {', '.join(missing)} must be given, for example `arena compose {missing[0]}=...`")
     text: str = OmegaConf.to_yaml(config)
     validate(yaml.safe_load(text), f"{conf} with {' '.join(overrides) or 'no overrides'}")
     return text
@@ -41,7 +44,7 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
 
 def differences(old: str, new: str) -> list[str]:
     """One line per key whose value differs between two params.yaml texts, as `key: old -> new`."""
-    before, after = (dict(_flatten(yaml.safe_load(text) or {})) for text in (old, new))
+    before, after = (dict(_flatten(_parsed(text))) for text in (old, new))
     keys = [*before, *(k for k in after if k not in before)]
     return [f"{k}: {_show(before, k)} -> {_show(after, k)}" for k in keys if before.get(k, _ABSENT) != after.get(k, _ABSENT)]
 
@@ -59,8 +62,15 @@ def drift(conf: Path, params: Path) -> list[str]:
 _ABSENT = object()
 
 
+def _parsed(text: str) -> Any:
+    try:
+        return yaml.safe_load(text) or {}
+    except yaml.YAMLError:
+        return {}  # nothing to compare with
+
+
 def _flatten(values: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(values, dict) and values:
+    if isinstance(values, dict) and (values or not prefix):
         for key, value in values.items():
             yield from _flatten(value, f"{prefix}.{key}" if prefix else str(key))
     else:

@@ -3,6 +3,7 @@
 import csv
 from typing import Any
 
+from rich.box import SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -15,7 +16,6 @@ _COLUMNS = (
     ("precision", "prec.", 2),
     ("f1", "F1", 2),
     ("contains", "cont.", 2),
-    ("rouge_l", "ROUGE-L", 2),
     ("answer_accuracy", "accur.*", 2),
     ("faithfulness", "faith.*", 2),
     ("correction_rate", "corr.", 2),
@@ -24,6 +24,7 @@ _COLUMNS = (
     ("tokens_out", "out", 0),
     ("cost_usd", "USD", 4),
 )
+_WIDTH = 118  # what the table needs
 
 
 def render(console: Console, params: Params, question_type: str) -> None:
@@ -40,9 +41,11 @@ def render(console: Console, params: Params, question_type: str) -> None:
     if not rows:
         raise ArenaError(f"{path}: no rows for question type {question_type!r}; try all, multi_hop, single_hop or summary")
     first = rows[0]
-    table = Table(title=f"{params.dataset.name}, {question_type}: {first['n_planned']} questions, {params.llm.endpoint.model}")
-    table.add_column("strategy")
-    table.add_column("retrieval")
+    console.width = max(console.width, _WIDTH)
+    title = f"{params.dataset.name}, {question_type}: {first['n_planned']} questions, {params.llm.endpoint.model}"
+    table = Table(title=title, title_justify="left", box=SIMPLE, collapse_padding=True, pad_edge=False)
+    table.add_column("strategy", no_wrap=True)
+    table.add_column("retrieval", no_wrap=True)
     table.add_column("n")
     for _, heading, _ in _COLUMNS:
         table.add_column(heading, justify="right")

@@ -20,7 +20,7 @@ Money = Annotated[float, Field(ge=0)]
 
 
 class _Section(BaseModel):
-    model_config = ConfigDict(extra="forbid", strict=True, frozen=True)
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
 class Dataset(_Section):
@@ -129,6 +129,12 @@ class SelfCorrective(_Section):
     widen_k: Positive = Field(description="documents looked at after a correction")
     rewrite_tokens: Positive = Field(description="longest rewritten query, in tokens")
 
+    @model_validator(mode="after")
+    def _widens(self) -> "SelfCorrective":
+        if self.widen_k < self.k:
+            raise ValueError(f"widen_k ({self.widen_k}) must not be smaller than k ({self.k})")
+        return self
+
 
 class Strategies(_Section):
     """Settings of each strategy that retrieves."""
@@ -180,8 +186,8 @@ class Transport(_Section):
 class Price(_Section):
     """Dollars per million tokens."""
 
-    input: Money
-    output: Money
+    input: Money = Field(description="of the prompt")
+    output: Money = Field(description="of the reply")
 
 
 class Llm(_Section):
@@ -218,9 +224,9 @@ class Judge(_Section):
 class Grid(_Section):
     """Which cells run."""
 
-    strategies: list[str]
-    modes: list[str]
-    floor: list[str]
+    strategies: list[str] = Field(description="strategies that retrieve, each run under every mode")
+    modes: list[str] = Field(description="retrieval modes")
+    floor: list[str] = Field(description="strategies that never retrieve, each run once")
 
 
 class Run(_Section):

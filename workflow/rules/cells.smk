@@ -5,6 +5,7 @@ def strategy_code(wildcards):
 
 rule run:
     input:
+        stale=".snakemake/stale/run@{strategy}-{retrieval}",
         corpus="data/corpus.parquet",
         index="data/index.parquet",
         questions="data/questions.parquet",
@@ -22,6 +23,12 @@ rule run:
         "data/runs/{strategy}/{retrieval}/answers.parquet",
         "data/runs/{strategy}/{retrieval}/calls.parquet",
         "data/runs/{strategy}/{retrieval}/timings.parquet",
+    log:
+        "logs/run/{strategy}-{retrieval}.log",
+    conda:
+        "../envs/arena.yaml"
+    resources:
+        model_slots=1,
     params:
         embedder=config["embedder"],
         store=config["store"],
@@ -29,18 +36,13 @@ rule run:
         strategy=lookup(dpath="strategy/{strategy}", within=config),
         endpoint=config["llm"]["endpoint"],
         run=config["run"],
-    resources:
-        model_slots=1,
-    log:
-        "logs/run/{strategy}-{retrieval}.log",
-    conda:
-        "../envs/arena.yaml"
     shell:
         "({DVC} run@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
 
 
 rule run_floor:
     input:
+        stale=".snakemake/stale/run_floor@{strategy}",
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
         code=code(
@@ -54,22 +56,23 @@ rule run_floor:
         "data/runs/{strategy}/none/answers.parquet",
         "data/runs/{strategy}/none/calls.parquet",
         "data/runs/{strategy}/none/timings.parquet",
-    params:
-        strategy=lookup(dpath="floor/{strategy}", within=config),
-        endpoint=config["llm"]["endpoint"],
-        run=config["run"],
-    resources:
-        model_slots=1,
     log:
         "logs/run/{strategy}-none.log",
     conda:
         "../envs/arena.yaml"
+    resources:
+        model_slots=1,
+    params:
+        strategy=lookup(dpath="floor/{strategy}", within=config),
+        endpoint=config["llm"]["endpoint"],
+        run=config["run"],
     shell:
         "({DVC} run_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
 
 
 rule judge:
     input:
+        stale=".snakemake/stale/judge@{strategy}-{retrieval}",
         corpus="data/corpus.parquet",
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
@@ -77,21 +80,22 @@ rule judge:
         code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
     output:
         "data/judged/{strategy}/{retrieval}.parquet",
-    params:
-        endpoint=config["judge"]["llm"]["endpoint"],
-        metrics=config["judge"]["metrics"],
-    resources:
-        model_slots=1,
     log:
         "logs/judge/{strategy}-{retrieval}.log",
     conda:
         "../envs/arena.yaml"
+    resources:
+        model_slots=1,
+    params:
+        endpoint=config["judge"]["llm"]["endpoint"],
+        metrics=config["judge"]["metrics"],
     shell:
         "({DVC} judge@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
 
 
 rule judge_floor:
     input:
+        stale=".snakemake/stale/judge_floor@{strategy}",
         corpus="data/corpus.parquet",
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
@@ -99,35 +103,38 @@ rule judge_floor:
         code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
     output:
         "data/judged/{strategy}/none.parquet",
-    params:
-        endpoint=config["judge"]["llm"]["endpoint"],
-        metrics=config["judge"]["metrics"],
-    resources:
-        model_slots=1,
     log:
         "logs/judge/{strategy}-none.log",
     conda:
         "../envs/arena.yaml"
+    resources:
+        model_slots=1,
+    params:
+        endpoint=config["judge"]["llm"]["endpoint"],
+        metrics=config["judge"]["metrics"],
     shell:
         "({DVC} judge_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
 
 
 rule judge_truth:
     input:
+        stale=".snakemake/stale/judge_truth",
         questions="data/questions.parquet",
         sample="data/sample/calibration.parquet",
-        code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
+        code=code(
+            *LLM_CODE, "scoring/answers.py", "scoring/judge.py", "stages/judge.py"
+        ),
     output:
         "data/judged/known_truth.parquet",
-    params:
-        endpoint=config["judge"]["llm"]["endpoint"],
-        rating_tokens=config["judge"]["metrics"]["rating_tokens"],
-        known_truth=config["judge"]["known_truth"],
-    resources:
-        model_slots=1,
     log:
         "logs/judge/truth.log",
     conda:
         "../envs/arena.yaml"
+    resources:
+        model_slots=1,
+    params:
+        endpoint=config["judge"]["llm"]["endpoint"],
+        rating_tokens=config["judge"]["metrics"]["rating_tokens"],
+        known_truth=config["judge"]["known_truth"],
     shell:
         "({DVC} judge_truth && touch -c {output}) > {log} 2>&1"

@@ -1,6 +1,9 @@
 # What the rules share: the grid, the code that a stage depends on, and how a rule hands its stage to DVC.
+import json
 import os
+import subprocess
 import sys
+import time
 from pathlib import Path
 
 from snakemake.exceptions import WorkflowError
@@ -25,6 +28,7 @@ FLOOR = config["grid"]["floor"]
 CELLS = [f"{s}/none" for s in FLOOR] + [f"{s}/{m}" for s in STRATEGIES for m in MODES]
 RUN_TABLES = ["answers", "calls", "timings"]
 SRC = "src/rag_arena"
+STALE = Path(".snakemake/stale")
 
 # DVC decides whether the stage is stale; a stage that is not only gets its files' times renewed.
 DVC = "dvc --wait-for-lock repro --quiet --single-item"
@@ -44,7 +48,45 @@ def code(*places):
     return [str(f) for f in files if f.suffix in (".py", ".md")]
 
 
+STAGES = [
+    *("download", "index", "sample", "judge_truth", "aggregate"),
+    *(f"retrieve@{mode}" for mode in MODES),
+    *(
+        f"{kind}@{s}-{m}"
+        for kind in ("run", "judge")
+        for s in STRATEGIES
+        for m in MODES
+    ),
+    *(f"{kind}_floor@{s}" for kind in ("run", "judge") for s in FLOOR),
+]
+
+
+def mark_stale():
+    """Touch a file for every stage that DVC finds stale; each rule has its stage's file as an input.
+
+    Snakemake compares files and parameters with its own last run, and so cannot see that DVC has run a stage otherwise since (a
+    value changed, `dvc repro`, the value changed back). New content in the file makes the job run; it hands the stage to DVC.
+    """
+    status = subprocess.run(
+        ["dvc", "--wait-for-lock", "status", "--json"], capture_output=True, text=True
+    )
+    if status.returncode:
+        raise WorkflowError(f"dvc status: {status.stderr.strip()}")
+    stale = json.loads(status.stdout or "{}")
+    STALE.mkdir(parents=True, exist_ok=True)
+    for stage in STAGES:
+        mark = STALE / stage
+        if stage in stale:
+            mark.write_text(f"{time.time_ns()}\n")
+        elif not mark.exists():
+            mark.touch()
+            os.utime(mark, (1, 1))  # older than any output
+
+
+if "ARENA_STALE_MARKED" not in os.environ:
+    os.environ["ARENA_STALE_MARKED"] = "1"  # once per run, not once per job
+    mark_stale()
+
 LLM_CODE = ["artifacts.py", "llm", "metering.py"]
 GRAPH_CODE = [f"strategies/{f}.py" for f in ("nodes", "prompts", "state")]
 RETRIEVAL_CODE = ["embedders", "rerankers", "retrieval"]
-

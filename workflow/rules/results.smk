@@ -1,6 +1,7 @@
 # The tables that people read.
 rule aggregate:
     input:
+        stale=".snakemake/stale/aggregate",
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
         hits=expand("data/retrieved/{mode}/hits.parquet", mode=MODES),
@@ -27,13 +28,14 @@ rule aggregate:
         "results/retrieval_quality.parquet",
         "results/disagreement.parquet",
         "results/metrics.json",
-    params:
-        grid=config["grid"],
-        price=config["llm"]["price"],
-        report=config["report"],
     log:
         "logs/aggregate.log",
     conda:
         "../envs/arena.yaml"
+    params:
+        grid=config["grid"],
+        price=config["llm"]["price"],
+        judge_price=config["judge"]["llm"]["price"],
+        report=config["report"],
     shell:
         "({DVC} aggregate && touch -c {output}) > {log} 2>&1"

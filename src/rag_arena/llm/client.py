@@ -22,6 +22,8 @@ from rag_arena.llm.reasoning import split_reasoning
 from rag_arena.metering import Call, current_node, labelled, record_call
 from rag_arena.params import Endpoint, Llm
 
+_KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")  # what the openai client's retries read
+
 
 class LedgerTransport(httpx2.AsyncBaseTransport):
     """Replays recorded calls; sends, checks and records the others.
@@ -95,7 +97,7 @@ class LedgerTransport(httpx2.AsyncBaseTransport):
                 raise httpx2.ReadTimeout(f"no complete reply within {self._deadline_s:g} s", request=request) from error
             seconds = float(response.extensions.get("latency_s", time.perf_counter() - start))
         if response.status_code != 200:
-            headers = {k: v for k, v in response.headers.items() if k in ("content-type", "retry-after", "x-should-retry")}
+            headers = {k: v for k, v in response.headers.items() if k in _KEPT_HEADERS}
             return httpx2.Response(response.status_code, content=content, headers=headers, request=request)
         reply = _completion(content)
         if reply is None:
@@ -127,9 +129,9 @@ def _completion(content: bytes) -> dict[str, Any] | None:
     if not isinstance(reply, dict) or reply.get("error"):
         return None
     choices = reply.get("choices")
-    if not isinstance(choices, list) or not choices or not all(isinstance(c, dict) and "message" in c for c in choices):
+    if not isinstance(choices, list) or not choices:
         return None
-    return reply
+    return reply if all(isinstance(c, dict) and isinstance(c.get("message"), dict) for c in choices) else None
 
 
 def _copy(response: httpx2.Response) -> httpx2.Response:

@@ -8,11 +8,14 @@ import hashlib
 import json
 import os
 import sqlite3
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from tenacity import Retrying, retry_if_exception, stop_after_delay, wait_fixed
 
 from rag_arena.errors import ArenaError
 
@@ -74,6 +77,15 @@ def default_path() -> Path:
     return user_cache_path("rag-arena") / "ledger.sqlite"
 
 
+# SQLite's own timeout does not hold while another process creates the file or switches its journal.
+_patiently = Retrying(
+    retry=retry_if_exception(lambda error: isinstance(error, sqlite3.OperationalError) and "locked" in str(error)),
+    stop=stop_after_delay(60),
+    wait=wait_fixed(0.02),
+    reraise=True,
+)
+
+
 class Ledger:
     """An open ledger file.
 
@@ -87,10 +99,11 @@ class Ledger:
             path.parent.mkdir(parents=True, exist_ok=True)
         except OSError as error:
             raise ArenaError(f"{path}: the ledger's folder cannot be made ({error.strerror}); set ARENA_LEDGER") from error
+        self._turn = threading.RLock()
         with self._guarded():
             # autocommit; a minute covers another process's slowest commit
             self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
-            self._db.execute("PRAGMA journal_mode=WAL")
+            _patiently(self._db.execute, "PRAGMA journal_mode=WAL")
             self._db.execute("PRAGMA synchronous=NORMAL")
             self._db.execute(_SCHEMA)
 
@@ -116,7 +129,7 @@ class Ledger:
             try:
                 self._db.executemany(f"INSERT OR IGNORE INTO calls ({_COLUMNS}) VALUES (?, ?, ?, ?, ?, ?, ?)", rows)
                 self._db.execute("COMMIT")
-            except sqlite3.Error:
+            except BaseException:
                 if self._db.in_transaction:
                     self._db.execute("ROLLBACK")
                 raise
@@ -138,7 +151,8 @@ class Ledger:
     @contextmanager
     def _guarded(self) -> Iterator[None]:
         try:
-            yield
+            with self._turn:
+                yield
         except sqlite3.OperationalError as error:
             reason = str(error)
             if "locked" in reason or "busy" in reason:

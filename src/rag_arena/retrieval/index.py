@@ -1,5 +1,6 @@
 """The index in memory: documents beside their vectors, in the order of the corpus artifact."""
 
+import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
@@ -39,9 +40,10 @@ def join(corpus: pa.Table, index: pa.Table, identity: str) -> Index:
     built_by = (index.schema.metadata or {}).get(b"arena.embedder", b"").decode()
     if built_by != identity:
         raise ArenaError(f"data/index.parquet: built by another embedder ({built_by}); run `dvc repro index`")
-    if corpus["doc_id"] != index["doc_id"]:
-        raise ArenaError("data/index.parquet: built from another corpus; run `dvc repro index`")
     documents = tuple(Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist())
+    described = [(d.doc_id, hashlib.sha256(d.full_text.encode()).hexdigest()) for d in documents]
+    if described != list(zip(index["doc_id"].to_pylist(), index["text_sha256"].to_pylist(), strict=True)):
+        raise ArenaError("data/index.parquet: built from another corpus; run `dvc repro index`")
     dense = np.array(index["dense"].to_pylist(), dtype=np.float32)
     sparse = tuple(zip(index["sparse_indices"].to_pylist(), index["sparse_values"].to_pylist(), strict=True))
     return Index(documents, dense, sparse)

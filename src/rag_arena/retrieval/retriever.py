@@ -58,7 +58,7 @@ class LaneRetriever:
             )
             ranking = reciprocal_rank_fusion([_ids(lane) for lane in lanes], self._fusion.rrf_constant)
         rows = [self._index.row_of[doc_id] for doc_id, _ in ranking[:k]]
-        cosines = (self._index.dense[rows] @ vector).tolist() if rows else []
+        cosines = embedders.cosines(self._index.dense[rows], vector) if rows else []
         return [Hit(doc_id, score, cosine) for (doc_id, score), cosine in zip(ranking[:k], cosines, strict=True)]
 
 
@@ -116,7 +116,7 @@ class Retrievers:
         """Dense similarity of documents to a query, in the order given."""
         rows = [self.index.row_of[doc_id] for doc_id in doc_ids]
         start = time.perf_counter()
-        found: list[float] = (self.index.dense[rows] @ self.embedder.dense(query)).tolist() if rows else []
+        found = embedders.cosines(self.index.dense[rows], self.embedder.dense(query)) if rows else []
         record_search(time.perf_counter() - start)
         return found
 

@@ -8,13 +8,14 @@ import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
-from rag_arena.embedders import Floats
+from rag_arena.embedders import Floats, cosines
 from rag_arena.params import Store as StoreParams
 from rag_arena.retrieval.fusion import best_first
 from rag_arena.retrieval.index import Index
 
 Ranking = list[tuple[str, float]]
 _BATCH = 512
+_NOISE = 1e-6  # equal vectors may differ by this much in a store's scores
 
 
 class Store(Protocol):
@@ -29,7 +30,10 @@ class Store(Protocol):
     def fused(
         self, vector: Floats, indices: Sequence[int], values: Sequence[float], k: int, constant: int, exclude: frozenset[str]
     ) -> Ranking:
-        """The k best of both lanes, each k deep, by Qdrant's own reciprocal rank fusion."""
+        """The k best of both lanes, each k deep, by Qdrant's own reciprocal rank fusion.
+
+        Ties inside a lane are in Qdrant's order here, which backends do not share; our own fusion settles them.
+        """
 
 
 def open_store(params: StoreParams, index: Index) -> Store:
@@ -37,14 +41,19 @@ def open_store(params: StoreParams, index: Index) -> Store:
     return LocalStore(index) if params.backend == "local" else EdgeStore(index)
 
 
-def _settled(query: Callable[[int], list[Any]], index: Index, k: int) -> Ranking:
+def _settled(query: Callable[[int], list[Any]], k: int) -> list[Any]:
     limit = k + 1
     while True:
         points = query(limit)
-        if len(points) < limit or points[-1].score < points[k - 1].score:
-            break
+        if len(points) < limit or points[-1].score < points[k - 1].score - 2 * _NOISE:
+            return points
         limit *= 2
-    return _named(points, index)[:k]
+
+
+def _nearest(query: Callable[[int], list[Any]], vector: Floats, index: Index, k: int) -> Ranking:
+    rows = [int(point.id) for point in _settled(query, k)]
+    ids = [index.documents[row].doc_id for row in rows]
+    return best_first(zip(ids, cosines(index.dense[rows], vector), strict=True))[:k]
 
 
 def _named(points: Sequence[Any], index: Index) -> Ranking:
@@ -71,12 +80,12 @@ class LocalStore:
 
     def dense(self, vector: Floats, k: int, exclude: frozenset[str]) -> Ranking:
         """The k nearest by cosine."""
-        return _settled(lambda n: self._query(vector.tolist(), "dense", n, exclude), self._index, k)
+        return _nearest(lambda n: self._query(vector.tolist(), "dense", n, exclude), vector, self._index, k)
 
     def sparse(self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str]) -> Ranking:
         """The k best by BM25."""
         vector = self._models.SparseVector(indices=list(indices), values=list(values))
-        return _settled(lambda n: self._query(vector, "sparse", n, exclude), self._index, k) if indices else []
+        return _named(_settled(lambda n: self._query(vector, "sparse", n, exclude), k), self._index)[:k] if indices else []
 
     def fused(
         self, vector: Floats, indices: Sequence[int], values: Sequence[float], k: int, constant: int, exclude: frozenset[str]
@@ -131,13 +140,13 @@ class EdgeStore:
     def dense(self, vector: Floats, k: int, exclude: frozenset[str]) -> Ranking:
         """The k nearest by cosine."""
         query = self._edge.Query.Nearest(vector.tolist(), using="dense")
-        return _settled(lambda n: self._query(query, n, exclude), self._index, k)
+        return _nearest(lambda n: self._query(query, n, exclude), vector, self._index, k)
 
     def sparse(self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str]) -> Ranking:
         """The k best by BM25."""
         vector = self._edge.SparseVector(indices=list(indices), values=list(values))
         query = self._edge.Query.Nearest(vector, using="sparse")
-        return _settled(lambda n: self._query(query, n, exclude), self._index, k) if indices else []
+        return _named(_settled(lambda n: self._query(query, n, exclude), k), self._index)[:k] if indices else []
 
     def fused(
         self, vector: Floats, indices: Sequence[int], values: Sequence[float], k: int, constant: int, exclude: frozenset[str]

@@ -15,15 +15,17 @@ from typing import Any
 
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
-_POINT = re.compile(r"(?<=\d)\.(?=\d)")
+_COMMA = re.compile(r"(?<=\d),(?=\d)")
+_POINT = re.compile(r"(?:(?<=\d)|(?<!\w))\.(?=\d)")
+_UNMATCHED = "\x02"  # stands for an empty reference, which nothing matches
 _PUNCTUATION = str.maketrans("", "", string.punctuation)
-_KEPT_POINT = "\x00"
+_KEPT_POINT, _KEPT_COMMA = "\x00", "\x01"
 
 
 def normalise(text: str) -> str:
     """A text as the scorers compare it."""
-    lowered = _POINT.sub(_KEPT_POINT, _THOUSANDS.sub("", text.lower()))
-    bare = lowered.translate(_PUNCTUATION).replace(_KEPT_POINT, ".")
+    lowered = _POINT.sub(_KEPT_POINT, _COMMA.sub(_KEPT_COMMA, _THOUSANDS.sub("", text.lower())))
+    bare = lowered.translate(_PUNCTUATION).replace(_KEPT_POINT, ".").replace(_KEPT_COMMA, ",")
     return " ".join(_ARTICLES.sub(" ", bare).split())
 
 
@@ -49,7 +51,7 @@ def rouge_l(prediction: str, reference: str) -> float:
 
 def _comparable(prediction: str, reference: str) -> tuple[str, str]:
     normalised = normalise(reference)
-    return (normalise(prediction), normalised) if normalised else (prediction.strip(), reference.strip())
+    return (normalise(prediction), normalised) if normalised else (prediction.strip(), reference.strip() or _UNMATCHED)
 
 
 def _f1(prediction: str, reference: str) -> float:

@@ -7,6 +7,7 @@ against the claims), so what each model call returned is recorded here and recon
 import logging
 import os
 import re
+from collections import Counter
 from dataclasses import dataclass
 from functools import cache
 from typing import Any
@@ -120,6 +121,8 @@ def support_of(answer: str, claims: list[str] | None, verdicts: list[tuple[str, 
     known = {_plain(claim) for claim in claims}
     if any(_plain(statement) not in known for statement, _ in verdicts):
         return Support(len(claims), None, None, echo, "a verdict is about no claim")
+    if Counter(_plain(statement) for statement, _ in verdicts) != Counter(map(_plain, claims)):
+        return Support(len(claims), None, None, echo, "a claim has no verdict of its own")
     if any(verdict not in (0, 1) for _, verdict in verdicts):
         return Support(len(claims), None, None, echo, "a verdict is neither 0 nor 1")
     supported = sum(verdict for _, verdict in verdicts)
@@ -154,6 +157,7 @@ class _Recorder(InstructorLLM):  # type: ignore[misc]
         if endpoint.temperature is None:
             self.model_args.pop("temperature", None)
         self.model_args.pop("top_p", None)
+        self.model_args.pop("max_tokens", None)
         self._endpoint = endpoint
         self._limits = limits
         self.replies: list[Any] = []

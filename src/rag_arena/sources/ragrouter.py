@@ -55,7 +55,7 @@ def load(folder: Path) -> Loaded:
         if question_id in asked:
             raise ArenaError(f"{where}: question id {question_id!r} occurs twice; ids must be unique")
         asked.add(question_id)
-        gold, missing = resolver.resolve(row.get("supporting_facts") or [], where)
+        gold, missing = resolver.resolve(_list(row, "supporting_facts", where), where)
         if not gold and not missing:
             raise ArenaError(f"{where}: question {question_id!r} has no supporting_facts; recall needs gold documents")
         unresolved += [f"{question_id}: {fact}" for fact in missing]
@@ -64,13 +64,10 @@ def load(folder: Path) -> Loaded:
                 "question_id": question_id,
                 "question": _text(row, ("question",), where),
                 "answer": _text(row, ("answer",), where),
-                "aliases": [str(a) for a in row.get("aliases") or []],
+                "aliases": [str(a) for a in _list(row, "aliases", where)],
                 "question_type": _question_type(row, where),
                 "gold_ids": gold,
-                "decomposition": [
-                    {"question": str(h["question"]), "answer": str(h["answer"]), "doc_id": str(h["doc_id"])}
-                    for h in row.get("decomposition") or []
-                ],
+                "decomposition": [_hop(hop, where) for hop in _list(row, "decomposition", where)],
             }
         )
     if not questions:
@@ -81,7 +78,7 @@ def load(folder: Path) -> Loaded:
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
-    except FileNotFoundError as error:
+    except (FileNotFoundError, NotADirectoryError) as error:
         raise ArenaError(f"{path}: missing; the folder must hold Corpus.json and Question.json") from error
     except UnicodeDecodeError as error:
         raise ArenaError(f"{path}: byte {error.start} is not UTF-8; convert the file to UTF-8") from error
@@ -102,6 +99,10 @@ def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     for where, entry in numbered:
         if not isinstance(entry, dict):
             raise ArenaError(f"{where}: not a JSON object")
+        try:
+            json.dumps(entry, ensure_ascii=False).encode()
+        except UnicodeEncodeError as error:
+            raise ArenaError(f"{where}: holds half a surrogate pair, which is no text; mend the escape") from error
         yield where, entry
 
 
@@ -110,6 +111,19 @@ def _text(row: Mapping[str, Any], keys: tuple[str, ...], where: str) -> str:
     if value is None or not str(value).strip():
         raise ArenaError(f"{where}: {' or '.join(keys)} is missing or empty")
     return str(value)
+
+
+def _list(row: Mapping[str, Any], key: str, where: str) -> list[Any]:
+    value = row.get(key)
+    if value is not None and not isinstance(value, list):
+        raise ArenaError(f"{where}: {key} is not a list")
+    return value or []
+
+
+def _hop(hop: Any, where: str) -> dict[str, str]:
+    if not isinstance(hop, dict) or not {"question", "answer", "doc_id"} <= set(hop):
+        raise ArenaError(f"{where}: an entry of decomposition lacks question, answer or doc_id")
+    return {key: str(hop[key]) for key in ("question", "answer", "doc_id")}
 
 
 def _question_type(row: Mapping[str, Any], where: str) -> str:
@@ -126,8 +140,10 @@ class _Resolver:
     def __init__(self, corpus: list[dict[str, Any]]) -> None:
         self._ids = {row["doc_id"] for row in corpus}
         self._by_text: dict[str, str] = {}
+        self._by_exact_text: dict[str, str] = {}
         titles: dict[str, list[str]] = {}
         for row in corpus:
+            self._by_exact_text.setdefault(row["text"], row["doc_id"])
             self._by_text.setdefault(_normalised(row["text"]), row["doc_id"])
             titles.setdefault(_normalised(row["title"]), []).append(row["doc_id"])
         self._by_title = {title: ids[0] for title, ids in titles.items() if len(ids) == 1}
@@ -157,7 +173,7 @@ class _Resolver:
         else:
             texts, title = [str(fact)], str(fact)
         for text in texts:
-            if (found := self._by_text.get(_normalised(text))) is not None:
+            if (found := self._by_exact_text.get(text) or self._by_text.get(_normalised(text))) is not None:
                 return found
         return self._by_title.get(_normalised(title)) if title else None
 

@@ -11,7 +11,7 @@ import pyarrow as pa
 from scipy import stats
 
 from rag_arena import artifacts
-from rag_arena.params import Params
+from rag_arena.params import Params, Price
 from rag_arena.records import QUESTION_TYPES, Cell, Question
 from rag_arena.scoring import answers as scores
 from rag_arena.scoring import evidence
@@ -74,6 +74,7 @@ def aggregate(
             row = _board_row(cell, group, tables, scored[cell], asked, params)
             board.append(row)
             shown.append({**row, **_latencies(group, tables, first_pass.get(cell.retrieval, {}))})
+    judge_quality = [_judge_quality(cell, t.judgements.to_pylist(), params.judge.llm.price) for cell, t in cells.items()]
     all_questions = {
         row["question_id"]: (row["question_type"], row["gold_ids"]) for row in questions.to_pylist() if row["gold_ids"]
     }
@@ -82,7 +83,7 @@ def aggregate(
         artifacts.table(artifacts.SCORES, score_rows),
         artifacts.table(artifacts.LEADERBOARD, board),
         pd.DataFrame(shown).sort_values(list(artifacts.LEADERBOARD.key), ignore_index=True),
-        artifacts.table(artifacts.JUDGE_QUALITY, _judge_quality(cells)),
+        artifacts.table(artifacts.JUDGE_QUALITY, judge_quality),
         artifacts.table(artifacts.JUDGE_TRUTH, _judge_truth(known_truth.to_pylist())),
         artifacts.table(artifacts.RETRIEVAL_QUALITY, _retrieval_quality(rankings, all_questions)),
         artifacts.table(artifacts.DISAGREEMENT, _disagreement(rankings, [row["question_id"] for row in questions.to_pylist()])),
@@ -132,7 +133,6 @@ def _board_row(
 ) -> dict[str, Any]:
     answers, judgements = _of(group, tables.answers.to_pylist()), _of(group, tables.judgements.to_pylist())
     tokens_in, tokens_out = sum(r["tokens_in"] for r in answers), sum(r["tokens_out"] for r in answers)
-    price = params.llm.price
     n_failed = sum(r["status"] == FAILED for r in answers)
     return {
         "strategy": cell.strategy,
@@ -149,7 +149,7 @@ def _board_row(
         "llm_calls": sum(r["llm_calls"] for r in answers),
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
-        "cost_usd": (tokens_in * price.input + tokens_out * price.output) / 1e6,
+        "cost_usd": _cost(tokens_in, tokens_out, params.llm.price),
     }
 
 
@@ -190,33 +190,23 @@ def _judge_truth(pairs: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]
     }
 
 
-def _judge_quality(cells: Mapping[Cell, CellTables]) -> Iterable[dict[str, Any]]:
-    """How often each metric failed and how far its two ratings disagree, per cell."""
-    for cell, tables in cells.items():
-        judged = tables.judgements.to_pylist()
-        yield {"strategy": cell.strategy, "retrieval": cell.retrieval, **_accuracy_quality(judged, "accuracy_error")}
-        asked = [row for row in judged if row["claims"] is not None or row["faithfulness_error"] is not None]
-        yield {
-            "strategy": cell.strategy,
-            "retrieval": cell.retrieval,
-            "metric": "faithfulness",
-            "n_asked": len(asked),
-            "n_failed": sum(row["faithfulness_error"] is not None for row in asked),
-            "failure_rate": _mean(row["faithfulness_error"] is not None for row in asked),
-            "echo_rate": _mean(row["echo"] for row in asked),
-            "disagreement_rate": None,
-        }
-
-
-def _accuracy_quality(judged: Sequence[Mapping[str, Any]], error: str) -> dict[str, Any]:
-    rated = [row for row in judged if row[error] is None]
+def _judge_quality(cell: Cell, judged: Sequence[Mapping[str, Any]], price: Price) -> dict[str, Any]:
+    """How often each metric failed for a cell, how often its two ratings differ and its claims echo ragas's, and what it cost."""
+    rated = [row for row in judged if row["accuracy_error"] is None]
+    supported = [row for row in judged if row["echo"] is not None or row["faithfulness_error"] is not None]
+    tokens_in, tokens_out = sum(row["tokens_in"] for row in judged), sum(row["tokens_out"] for row in judged)
     return {
-        "metric": "answer_accuracy",
-        "n_asked": len(judged),
-        "n_failed": len(judged) - len(rated),
-        "failure_rate": _mean(row[error] is not None for row in judged),
-        "echo_rate": None,
+        "strategy": cell.strategy,
+        "retrieval": cell.retrieval,
+        "accuracy_asked": len(judged),
+        "accuracy_failed": len(judged) - len(rated),
         "disagreement_rate": _mean(row["accuracy_first"] != row["accuracy_second"] for row in rated),
+        "faithfulness_asked": len(supported),
+        "faithfulness_failed": sum(row["faithfulness_error"] is not None for row in supported),
+        "echo_rate": _mean(row["echo"] for row in supported),
+        "tokens_in": tokens_in,
+        "tokens_out": tokens_out,
+        "cost_usd": _cost(tokens_in, tokens_out, price),
     }
 
 
@@ -255,6 +245,10 @@ def _metrics(focus: str, board: Sequence[Mapping[str, Any]]) -> dict[str, float 
     tokens = (row["tokens_in"] + row["tokens_out"]) / row["n_planned"]
     chosen = {name: row[name] for name in ("recall", "precision", "f1", "contains", "correction_rate")}
     return {**{name: None if v is None else round(v, 4) for name, v in chosen.items()}, "tokens_per_question": round(tokens, 1)}
+
+
+def _cost(tokens_in: int, tokens_out: int, price: Price) -> float:
+    return (tokens_in * price.input + tokens_out * price.output) / 1e6
 
 
 def _rankings(hits: pa.Table) -> dict[str, list[str]]:

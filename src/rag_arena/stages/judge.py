@@ -11,6 +11,7 @@ from rag_arena.metering import metered
 from rag_arena.params import Judge as JudgeParams
 from rag_arena.progress import bar
 from rag_arena.records import QUESTION_TYPES, Document, Question
+from rag_arena.scoring.answers import normalise
 from rag_arena.scoring.judge import Accuracy, Judge
 from rag_arena.stages.run import ANSWERED, gather_or_raise, questions_of
 
@@ -80,14 +81,15 @@ async def judge_known_truth(params: JudgeParams, questions: pa.Table, sample: pa
 
 def known_pairs(question: Question, pool: list[Question]) -> list[tuple[str, str]]:
     """Candidates for one question, as (kind, text); kinds that the question cannot offer are left out."""
-    others = [q.answer for q in pool if q.question_type == question.question_type and q.answer not in question.references]
+    accepted = {normalise(reference) for reference in question.references}
+    others = [q.answer for q in pool if q.question_type == question.question_type and normalise(q.answer) not in accepted]
     pairs = [("same", question.answer)]
     if question.aliases:
         pairs.append(("alias", question.aliases[0]))
     if others:
         pairs.append(("other", others[0]))
     corrupted = corrupt(question.answer)
-    if corrupted != question.answer:
+    if normalise(corrupted) not in accepted:
         pairs.append(("corrupted", corrupted))
     return pairs
 

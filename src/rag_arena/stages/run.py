@@ -188,10 +188,11 @@ def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> To
     opened = open_retrievers(params, corpus, index)
     depth = params.retrieval.mode(cell.retrieval).candidates
     text_of = {row["question_id"]: row["question"] for row in inputs.questions.to_pylist()}
-    hits: dict[str, list[Hit]] = {text: [] for text in text_of.values()}
+    hits: dict[str, list[Hit]] = {question_id: [] for question_id in text_of}
     for row in inputs.hits.to_pylist():
-        hits[text_of[row["question_id"]]].append(Hit(row["doc_id"], row["score"], row["cosine"]))
-    retriever = RecordedRetriever(hits, depth, lambda: opened.of(cell.retrieval))
+        hits[row["question_id"]].append(Hit(row["doc_id"], row["score"], row["cosine"]))
+    by_text = {text: hits[question_id] for question_id, text in text_of.items()}
+    retriever = RecordedRetriever(by_text, depth, lambda: opened.of(cell.retrieval))
     second = "sparse" if cell.retrieval == "dense" else "dense"
     second_lane = RecordedRetriever({}, 0, lambda: opened.lane(second, depth))
     documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}

@@ -27,7 +27,7 @@ def sample(questions: pa.Table, params: Sample) -> tuple[pa.Table, pa.Table]:
     sizes = {t: len(pool) for t, pool in pools.items()}
 
     evaluation = _draw(pools, params.evaluation)
-    _check("evaluation", evaluation, params.evaluation)
+    _check("evaluation", evaluation, params.evaluation, "are in the dataset")
     taken = {row["question_id"] for row in evaluation}
     gold = {doc_id for row in evaluation for doc_id in row["gold_ids"]}
     rest = {
@@ -35,7 +35,7 @@ def sample(questions: pa.Table, params: Sample) -> tuple[pa.Table, pa.Table]:
         for t, pool in pools.items()
     }
     calibration = _draw(rest, params.calibration)
-    _check("calibration", calibration, params.calibration)
+    _check("calibration", calibration, params.calibration, "share no gold document with the evaluation split")
     return _table(evaluation, sizes), _table(calibration, sizes)
 
 
@@ -61,6 +61,6 @@ def _draw(pools: dict[str, list[dict[str, Any]]], size: int) -> list[dict[str, A
     return turns[:size]
 
 
-def _check(split: str, drawn: list[dict[str, Any]], wanted: int) -> None:
+def _check(split: str, drawn: list[dict[str, Any]], wanted: int, what: str) -> None:
     if len(drawn) < wanted:
-        raise ArenaError(f"params.yaml: sample.{split} asks for {wanted} questions, the dataset has {len(drawn)}; lower it")
+        raise ArenaError(f"params.yaml: sample.{split} asks for {wanted} questions, but {len(drawn)} {what}; lower it")

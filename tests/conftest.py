@@ -1,0 +1,43 @@
+"""Fixtures that many tests share. No test reads the user's ledger, keys or cache."""
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import yaml
+
+from rag_arena.llm.ledger import Ledger
+from rag_arena.params import Params, validate
+from tests.stub import Stub, serve
+
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ARENA_LEDGER", str(tmp_path / "ledger.sqlite"))
+    monkeypatch.setenv("ARENA_DRIFT_CHECKED", "1")
+    monkeypatch.setenv("OPENAI_API_KEY", "stub-key")
+
+
+@pytest.fixture(scope="session")
+def params() -> Params:
+    """What the default experiment composes to."""
+    from rag_arena.compose import compose
+
+    return validate(yaml.safe_load(compose(ROOT / "conf", [])), "conf")
+
+
+@pytest.fixture
+def stub() -> Iterator[Stub]:
+    """A chat-completions server."""
+    with serve() as running:
+        yield running
+
+
+@pytest.fixture
+def ledger(tmp_path: Path) -> Iterator[Ledger]:
+    """An empty ledger."""
+    opened = Ledger(tmp_path / "ledger.sqlite")
+    yield opened
+    opened.close()

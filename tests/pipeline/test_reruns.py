@@ -1,0 +1,77 @@
+"""What really runs again, with real Snakemake, DVC, Qdrant and ragas, on a stub endpoint that counts the requests."""
+
+import re
+
+import pyarrow.parquet as pq
+
+from tests.pipeline.workspace import Workspace
+from tests.stub import Stub
+
+NOTHING = "Nothing to be done"
+UP_TO_DATE = "Data and pipelines are up to date."
+
+
+def _ran(output: str) -> set[str]:
+    return set(re.findall(r"Running stage '([^']+)'", output))
+
+
+def test_reruns_are_minimal_and_free(workspace: Workspace, server: Stub) -> None:
+    """One workspace's life: each step starts from what the step before left."""
+    workspace.snakemake(cores=4)
+    first, asked = workspace.deterministic(), len(server.requests)
+    assert len({str(body) for body in server.requests}) == asked, "an identical request was sent twice"
+
+    # A finished run leaves nothing to do, for either runner.
+    assert NOTHING in workspace.snakemake().stderr
+    assert UP_TO_DATE in workspace.run("dvc", "repro").stdout
+
+    # Everything deleted, the cache too: the other runner first. No request, the same bytes.
+    workspace.wipe()
+    workspace.run("dvc", "repro")
+    assert workspace.deterministic() == first
+    assert len(server.requests) == asked
+    assert _unplanned(workspace) == set()
+    assert len(server.requests) == asked
+
+    # A threshold concerns its own cells and what follows them.
+    workspace.replace("params.yaml", "threshold: 0.55", "threshold: 0.95")
+    ran = _ran(workspace.run("dvc", "repro").stdout)
+    own_cells = {"run@self_corrective-dense", "run@self_corrective-hybrid"}
+    assert own_cells <= ran <= own_cells | {"judge@self_corrective-dense", "judge@self_corrective-hybrid", "aggregate"}
+    assert UP_TO_DATE in workspace.run("dvc", "repro").stdout
+    workspace.replace("params.yaml", "threshold: 0.95", "threshold: 0.55")
+    workspace.snakemake()
+    assert workspace.deterministic() == first
+
+    # A prompt concerns the cells that read it, and only calls whose text changed are made.
+    asked = len(server.requests)
+    workspace.replace("src/rag_arena/strategies/shared/closed_book.md", "briefly", "in brief")
+    ran = _ran(workspace.run("dvc", "repro").stdout)
+    assert "run_floor@no_retrieval" in ran
+    assert {stage for stage in ran if stage.startswith("run")} == {"run_floor@no_retrieval", *_all_cells()}
+    new = [prompt for prompt in server.prompts[asked:] if prompt.endswith("Answer in brief.")]
+    assert len(new) == pq.read_table(workspace.folder / "data/sample/evaluation.parquet").num_rows
+    assert all("Answer briefly." not in prompt for prompt in server.prompts[asked:])
+
+    # A prompt that one strategy alone reads concerns nobody else.
+    asked = len(server.requests)
+    workspace.replace("src/rag_arena/strategies/self_corrective/rewrite.md", "short", "brief")
+    assert _ran(workspace.run("dvc", "repro").stdout) - {"aggregate"} == own_cells
+    assert len(server.requests) == asked, "the correction is widen: nobody asked for a rewrite"
+
+    # A mode taken out of the grid leaves no row behind.
+    workspace.replace("params.yaml", "  modes:\n  - dense\n  - hybrid\n", "  modes:\n  - hybrid\n")
+    workspace.snakemake()
+    assert set(pq.read_table(workspace.folder / "results/leaderboard.parquet")["retrieval"].to_pylist()) == {"hybrid", "none"}
+    assert set(pq.read_table(workspace.folder / "results/retrieval_quality.parquet")["retrieval"].to_pylist()) == {"hybrid"}
+    assert pq.read_table(workspace.folder / "results/disagreement.parquet").num_rows == 0
+
+
+def _all_cells() -> set[str]:
+    return {f"run@{s}-{m}" for s in ("vanilla", "self_corrective") for m in ("dense", "hybrid")}
+
+
+def _unplanned(workspace: Workspace) -> set[str]:
+    """Stages that DVC would run after Snakemake has been through."""
+    workspace.snakemake()
+    return _ran(workspace.run("dvc", "repro").stdout)

@@ -1,0 +1,122 @@
+"""A local server that speaks the chat-completions wire format: real sockets, replies that depend on the request alone."""
+
+import hashlib
+import json
+import re
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+Body = dict[str, Any]
+
+
+@dataclass
+class Answer:
+    """What the server sends: a status, headers and raw bytes, after a pause, at `drip_s` seconds a byte if that is set."""
+
+    status: int = 200
+    content: bytes = b""
+    headers: dict[str, str] = field(default_factory=dict)
+    pause_s: float = 0.0
+    drip_s: float = 0.0
+
+
+def completion(text: str | None, finish_reason: str = "stop", model: str = "stub") -> Answer:
+    """A well-formed reply. Tokens are counted as words."""
+    reply = {
+        "id": "stub",
+        "object": "chat.completion",
+        "created": 0,
+        "model": model,
+        "choices": [{"index": 0, "finish_reason": finish_reason, "message": {"role": "assistant", "content": text}}],
+        "usage": {
+            "prompt_tokens": 10,
+            "completion_tokens": len((text or "").split()),
+            "total_tokens": 10 + len((text or "").split()),
+        },
+    }
+    return Answer(content=json.dumps(reply).encode(), headers={"content-type": "application/json"})
+
+
+def sensible(body: Body) -> Answer:
+    """The default behaviour: a short answer made from the prompt's hash, and valid JSON for each of ragas's three schemas."""
+    prompt = body["messages"][-1]["content"]
+    schema = body.get("response_format", {}).get("json_schema", {}).get("name")
+    digest = hashlib.sha256(prompt.encode()).hexdigest()
+    if schema == "AnswerAccuracyOutput":
+        return completion(json.dumps({"rating": (0, 2, 4)[int(digest, 16) % 3]}))
+    if schema == "StatementGeneratorOutput":
+        return completion(json.dumps({"statements": [_last_input(prompt)["answer"]]}))
+    if schema == "NLIStatementOutput":
+        verdicts = [{"statement": s, "reason": "stub", "verdict": int(digest, 16) % 2} for s in _last_input(prompt)["statements"]]
+        return completion(json.dumps({"statements": verdicts}))
+    return completion(f"answer {digest[:6]}")
+
+
+def _last_input(prompt: str) -> Any:
+    """The input that a ragas prompt ends with."""
+    return json.loads(re.split(r"\ninput: ", prompt)[-1].rsplit("\nOutput:", 1)[0])
+
+
+class Stub:
+    """A running server. `requests` holds every request body in order of arrival; `behave` may be replaced at any time."""
+
+    def __init__(self, url: str) -> None:
+        self.url = url
+        self.requests: list[Body] = []
+        self.headers: list[dict[str, str]] = []
+        self.behave: Callable[[Body], Answer] = sensible
+
+    @property
+    def prompts(self) -> list[str]:
+        """The user messages asked so far."""
+        return [body["messages"][-1]["content"] for body in self.requests]
+
+
+@contextmanager
+def serve(behave: Callable[[Body], Answer] = sensible) -> Iterator[Stub]:
+    """A server on a free loopback port."""
+
+    class Handler(BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            stub.requests.append(body)
+            stub.headers.append(dict(self.headers))
+            answer = stub.behave(body)
+            time.sleep(answer.pause_s)
+            try:
+                self.send_response(answer.status)
+                for name, value in answer.headers.items():
+                    self.send_header(name, value)
+                self.send_header("content-length", str(len(answer.content)))
+                self.end_headers()
+                if answer.drip_s:
+                    for i in range(len(answer.content)):
+                        self.wfile.write(answer.content[i : i + 1])
+                        self.wfile.flush()
+                        time.sleep(answer.drip_s)
+                else:
+                    self.wfile.write(answer.content)
+            except (BrokenPipeError, ConnectionResetError):
+                self.close_connection = True  # the client gave up, as some tests want
+
+        def log_message(self, *_: object) -> None:
+            """Silent."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server.daemon_threads = True
+    stub = Stub(f"http://127.0.0.1:{server.server_address[1]}/v1")
+    stub.behave = behave
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
+    thread.start()
+    try:
+        yield stub
+    finally:
+        server.shutdown()
+        server.server_close()

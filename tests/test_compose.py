@@ -1,0 +1,204 @@
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from rag_arena.cli import app
+from rag_arena.compose import compose, differences, drift
+from rag_arena.errors import ArenaError
+from rag_arena.params import load
+
+CONF = Path(__file__).parent.parent / "conf"
+OPTIONS = sorted(CONF.glob("*/*.yaml"))
+CHOICES = {
+    "retrieval": "retrieval=[{0}] report.focus=vanilla-{0}",
+    "strategy": "strategy=[{1}]",
+    "reranker": "reranker@retrieval.hybrid_rerank.reranker={0}",
+}
+PLACES = {"reranker": "retrieval.hybrid_rerank.reranker", "experiment": ""}
+
+
+def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from leaves(value, f"{prefix}{key}.")
+        elif f"{prefix}{key}" != "defaults":
+            yield f"{prefix}{key}", value
+
+
+def chosen(path: Path, choice: str, place: str) -> tuple[list[str], dict[str, Any]]:
+    """Overrides that pick an option and give its mandatory values, and the plain values that it must lead to."""
+    named = leaves(yaml.safe_load(path.read_text(encoding="utf-8")))
+    values = {".".join(filter(None, (place, key))): value for key, value in named}
+    given = {key: "given" for key, value in values.items() if value == "???"}
+    overrides = [*choice.split(), *(f"{key}={value}" for key, value in given.items())]
+    return overrides, {key: value for key, value in (values | given).items() if "${" not in str(value)}
+
+
+def option(path: Path) -> tuple[list[str], dict[str, Any]]:
+    group, name = path.parent.name, path.stem
+    package = re.search(r"^# @package (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    place = PLACES.get(group, package[1] if package else group)
+    together = ",".join(dict.fromkeys(("vanilla", name)))
+    return chosen(path, CHOICES.get(group, f"{group}={{0}}").format(name, together), place)
+
+
+def composed(*overrides: str) -> dict[str, Any]:
+    return yaml.safe_load(compose(CONF, overrides))
+
+
+def refusal(*overrides: str) -> str:
+    with pytest.raises(ArenaError) as caught:
+        compose(CONF, overrides)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("path", OPTIONS, ids=lambda p: f"{p.parent.name}/{p.stem}")
+def test_every_option_composes_and_puts_its_values_in_place(path):
+    overrides, wanted = option(path)
+    assert wanted.items() <= dict(leaves(composed(*overrides))).items()
+
+
+@pytest.mark.parametrize("path", sorted(CONF.glob("llm/*.yaml")), ids=lambda p: p.stem)
+def test_every_language_model_can_be_the_judge(path):
+    overrides, wanted = chosen(path, f"llm@judge.llm={path.stem}", "judge.llm")
+    assert wanted.items() <= dict(leaves(composed(*overrides))).items()
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in CONF.glob("experiment/*.yaml")))
+def test_every_experiment_names_itself(name):
+    assert composed(f"experiment={name}")["experiment"] == name
+
+
+@pytest.mark.parametrize(
+    ("choice", "key"),
+    [
+        ("llm=openai", "llm.endpoint.model"),
+        ("llm@judge.llm=openai", "judge.llm.endpoint.model"),
+        ("dataset=folder", "dataset.path"),
+    ],
+)
+def test_a_mandatory_value_that_is_not_given_is_refused_by_its_key(choice, key):
+    assert key in refusal(choice)
+
+
+def test_composing_twice_gives_the_same_text():
+    assert compose(CONF, []) == compose(CONF, [])
+
+
+def test_an_override_reaches_the_parameters():
+    assert composed("strategy.vanilla.k=5")["strategy"]["vanilla"]["k"] == 5
+
+
+def test_k_is_shared_between_vanilla_and_self_corrective():
+    assert composed("strategy.vanilla.k=5")["strategy"]["self_corrective"]["k"] == 5
+
+
+def test_the_grid_is_what_is_chosen():
+    grid = composed("retrieval=[sparse,dense]", "strategy=[vanilla]", "report.focus=vanilla-dense")["grid"]
+    assert grid == {"strategies": ["vanilla"], "modes": ["sparse", "dense"], "floor": []}
+
+
+@pytest.mark.parametrize(
+    ("override", "message"),
+    [
+        ("experiment=nope", f"{CONF}: In 'config': Could not find 'experiment/nope' Available options in"),
+        ("nope=1", f"{CONF}: Could not override 'nope'"),
+        ("dataset.nmae=x", f"{CONF}: Could not override 'dataset.nmae'"),
+        ("==", f"{CONF}: Error parsing override '=='"),
+        ("strategy=[self_corrective]", f"{CONF}: Interpolation key 'strategy.vanilla.k' not found"),
+        ("+samle=1", f"{CONF} with +samle=1: unknown key samle; did you mean sample?"),
+        ("sample.seed=x", f"{CONF} with sample.seed=x: sample.seed: Input should be a valid integer (got 'x')"),
+        ("~store", f"{CONF} with ~store: key store is missing"),
+        ("retrieval=[dense]", f"{CONF} with retrieval=[dense]: report.focus: 'vanilla-hybrid' is no cell of the grid"),
+    ],
+)
+def test_an_override_that_leads_nowhere_is_refused(override, message):
+    assert refusal(override).startswith(message)
+
+
+def test_a_folder_without_configuration_is_refused(tmp_path):
+    with pytest.raises(ArenaError, match=r"/conf/config\.yaml: missing; run from the project's folder$"):
+        compose(tmp_path / "conf", [])
+
+
+def test_a_configuration_that_breaks_the_schema_is_refused(tmp_path):
+    (tmp_path / "config.yaml").write_text("samle: 1\n")
+    with pytest.raises(ArenaError, match="with no overrides: "):
+        compose(tmp_path, [])
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "lines"),
+    [
+        ("a: 1", "a: 1", []),
+        ("a: 1\nb: 2", "b: 2\na: 1", []),
+        ("a: 1", "a: 2", ["a: 1 -> 2"]),
+        ("a: {b: {c: x}}", "a: {b: {c: y}}", ["a.b.c: 'x' -> 'y'"]),
+        ("a: 1", "b: 1", ["a: 1 -> (absent)", "b: (absent) -> 1"]),
+        ("a: [1, 2]", "a: [2, 1]", ["a: [1, 2] -> [2, 1]"]),
+        ("a: null", "a: 0", ["a: None -> 0"]),
+        ("a: null", "b: null", ["a: None -> (absent)", "b: (absent) -> None"]),
+        ("a: 1", "a: '1'", ["a: 1 -> '1'"]),
+        ("{}", "{}", []),
+        ("", "", []),
+        ("", "a: 1", ["a: (absent) -> 1"]),
+        ("a: 1", "", ["a: 1 -> (absent)"]),
+    ],
+)
+def test_differences_are_one_line_per_key(old, new, lines):
+    assert differences(old, new) == lines
+
+
+def test_differences_stand_in_the_order_of_the_files():
+    assert differences("z: 1\na: 1", "a: 2\nz: 2\nb: 2") == ["z: 1 -> 2", "a: 1 -> 2", "b: (absent) -> 2"]
+
+
+@pytest.mark.parametrize("experiment", ["demo", "smoke"])
+def test_parameters_as_composed_have_not_drifted(tmp_path, experiment):
+    (tmp_path / "params.yaml").write_text(compose(CONF, [f"experiment={experiment}"]))
+    assert drift(CONF, tmp_path / "params.yaml") == []
+
+
+def test_drift_names_the_keys_that_differ_from_the_experiment_in_force(tmp_path):
+    text = compose(CONF, ["experiment=smoke", "sample.seed=1", "strategy.vanilla.k=9"])
+    (tmp_path / "params.yaml").write_text(text)
+    smoke = composed("experiment=smoke")
+    assert drift(CONF, tmp_path / "params.yaml") == [
+        f"strategy.vanilla.k: {smoke['strategy']['vanilla']['k']} -> 9",
+        f"strategy.self_corrective.k: {smoke['strategy']['self_corrective']['k']} -> 9",
+        f"sample.seed: {smoke['sample']['seed']} -> 1",
+    ]
+
+
+def test_drift_refuses_an_experiment_that_does_not_exist(tmp_path):
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(composed() | {"experiment": "nope"}))
+    with pytest.raises(ArenaError, match="Could not find 'experiment/nope'"):
+        drift(CONF, tmp_path / "params.yaml")
+
+
+def test_drift_refuses_parameters_that_break_the_schema(tmp_path):
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(composed() | {"samle": 1}))
+    with pytest.raises(ArenaError, match=r"/params\.yaml: unknown key samle; did you mean sample\?"):
+        drift(CONF, tmp_path / "params.yaml")
+
+
+def test_drift_refuses_missing_parameters(tmp_path):
+    with pytest.raises(ArenaError, match=r"/params\.yaml: missing; make it with `arena compose`"):
+        drift(CONF, tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("content", [None, b"", b"a: [1", b"\xff\xfe", b"- 1\n", b"samle: 1\n"])
+def test_the_compose_command_makes_unreadable_parameters_anew(tmp_path, monkeypatch, content):
+    (tmp_path / "conf").symlink_to(CONF)
+    if content is not None:
+        (tmp_path / "params.yaml").write_bytes(content)
+    monkeypatch.chdir(tmp_path)
+    result = CliRunner().invoke(app, ["compose"])
+    assert result.exit_code == 0, result.exception
+    assert load(tmp_path / "params.yaml").experiment == "demo"

@@ -1,0 +1,284 @@
+import copy
+from collections.abc import Iterator
+from typing import Any, get_args
+
+import pytest
+import yaml
+from pydantic import BaseModel
+
+from rag_arena.errors import ArenaError
+from rag_arena.params import NO_MODE, Params, load, validate
+from rag_arena.records import Cell
+
+ABSENT = object()
+NAN, INFINITE = float("nan"), float("inf")
+
+
+def changed(params: Params, key: str, value: Any) -> dict[str, Any]:
+    """The parameters as a mapping, one key set or, with ABSENT, taken out."""
+    values = copy.deepcopy(params.model_dump())
+    *above, last = key.split(".")
+    section = values
+    for part in above:
+        section = section[part]
+    if value is ABSENT:
+        del section[last]
+    else:
+        section[last] = value
+    return values
+
+
+def refusal(params: Params, key: str, value: Any) -> str:
+    with pytest.raises(ArenaError) as caught:
+        validate(changed(params, key, value), "params.yaml")
+    return str(caught.value)
+
+
+def fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any, type[BaseModel] | None]]:
+    """Every key below a model: its name, its field, and its model if it is a section."""
+    for name, field in model.model_fields.items():
+        options = get_args(field.annotation) or (field.annotation,)
+        below = next((o for o in options if isinstance(o, type) and issubclass(o, BaseModel)), None)
+        yield f"{prefix}{name}", field, below
+        if below is not None:
+            yield from fields(below, f"{prefix}{name}.")
+
+
+SECTIONS = [key for key, _, below in fields(Params) if below is not None]
+VALUES = {key: field for key, field, below in fields(Params) if below is None}
+
+
+def test_what_the_default_experiment_composes_to_is_valid(params):
+    assert validate(params.model_dump(), "params.yaml") == params
+
+
+@pytest.mark.parametrize("section", SECTIONS)
+def test_an_unknown_key_is_refused_in_every_section(params, section):
+    assert refusal(params, f"{section}.qqqq", 1).startswith(f"params.yaml: unknown key {section}.qqqq; ")
+
+
+@pytest.mark.parametrize(
+    ("key", "nearest"),
+    [
+        ("samle", "sample"),
+        ("sample.sed", "seed"),
+        ("embedder.bm25.average_word", "average_words"),
+        ("retrieval.hybrid_rerank.reranker.tua", "tau"),
+        ("judge.llm.endpoint.modle", "model"),
+    ],
+)
+def test_an_unknown_key_is_answered_with_the_nearest_known_one(params, key, nearest):
+    assert refusal(params, key, 1) == f"params.yaml: unknown key {key}; did you mean {nearest}?"
+
+
+def test_an_unknown_key_near_to_none_is_answered_with_all_known_ones(params):
+    assert refusal(params, "embedder.bm25.qqqq", 1) == "params.yaml: unknown key embedder.bm25.qqqq; known: k, b, average_words"
+
+
+@pytest.mark.parametrize("key", ["store", "sample.seed", "retrieval.hybrid_rerank.reranker.tau", "llm.endpoint.model"])
+def test_a_missing_key_is_named(params, key):
+    assert refusal(params, key, ABSENT) == f"params.yaml: key {key} is missing"
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("sample.evaluation", "12"),
+        ("sample.evaluation", 12.5),
+        ("sample.evaluation", True),
+        ("sample.evaluation", None),
+        ("sample.evaluation", 0),
+        ("sample.seed", -1),
+        ("sample.calibration", -1),
+        ("embedder.kind", "glove"),
+        ("embedder.max_tokens", 7),
+        ("embedder.max_tokens", 513),
+        ("embedder.bm25.k", 0.0),
+        ("embedder.bm25.b", 1.5),
+        ("embedder.bm25.average_words", 0.0),
+        ("store.backend", "cloud"),
+        ("retrieval.dense", 5),
+        ("retrieval.dense.candidates", 0),
+        ("retrieval.hybrid.rrf_constant", 0),
+        ("retrieval.hybrid.fusion", "theirs"),
+        ("retrieval.hybrid_rerank.relevance_threshold", 1.01),
+        ("retrieval.hybrid_rerank.relevance_threshold", NAN),
+        ("retrieval.hybrid_rerank.reranker.temperature", 0.0),
+        ("retrieval.hybrid_rerank.reranker.tau", NAN),
+        ("strategy.vanilla.k", 0),
+        ("strategy.self_corrective.threshold", -0.1),
+        ("strategy.self_corrective.correction", "pray"),
+        ("floor.no_retrieval.max_tokens", 0),
+        ("llm.endpoint.temperature", NAN),
+        ("llm.endpoint.threads", 0),
+        ("llm.endpoint.max_tokens_key", "tokens"),
+        ("llm.transport.max_concurrency", 0),
+        ("llm.transport.deadline_s", 0.0),
+        ("llm.transport.deadline_s", INFINITE),
+        ("llm.transport.max_retries", -1),
+        ("llm.price.input", -1.0),
+        ("judge.metrics.questions", 0),
+        ("judge.known_truth.questions", -1),
+        ("grid.modes", "dense"),
+        ("run.max_failed_share", 1.1),
+        ("dataset.name", 3),
+    ],
+)
+def test_a_value_of_the_wrong_type_or_out_of_bounds_is_refused_with_its_key(params, key, value):
+    message = refusal(params, key, value)
+    assert message.startswith(f"params.yaml: {key}: ")
+    assert message.endswith(f"(got {value!r})")
+
+
+def test_a_key_that_is_no_text_is_refused(params):
+    values = params.model_dump()
+    values["sample"][1] = 2
+    with pytest.raises(ArenaError, match=r"params\.yaml: sample\.1: Keys should be strings"):
+        validate(values, "params.yaml")
+
+
+def test_a_whole_number_is_accepted_for_a_fraction(params):
+    assert validate(changed(params, "llm.price.input", 3), "params.yaml").llm.price.input == 3.0
+
+
+@pytest.mark.parametrize("key", ["llm.endpoint.temperature", "llm.endpoint.seed", "judge.llm.endpoint.temperature"])
+def test_null_means_that_a_setting_is_not_sent(params, key):
+    assert validate(changed(params, key, None), "params.yaml")
+
+
+@pytest.mark.parametrize("url", ["", "api.example.org/v1", "ftp://api.example.org"])
+def test_an_openai_endpoint_without_an_http_url_is_refused(params, url):
+    endpoint = {**params.llm.endpoint.model_dump(), "kind": "openai", "base_url": url}
+    message = refusal(params, "llm.endpoint", endpoint)
+    assert message.startswith("params.yaml: llm.endpoint: base_url must start with http:// or https:// when kind is openai")
+
+
+@pytest.mark.parametrize("url", ["http://127.0.0.1:8000/v1", "https://api.example.org/v1"])
+def test_an_openai_endpoint_with_an_http_url_is_accepted(params, url):
+    endpoint = {**params.llm.endpoint.model_dump(), "kind": "openai", "base_url": url}
+    assert validate(changed(params, "llm.endpoint", endpoint), "params.yaml").llm.endpoint.base_url == url
+
+
+def test_an_experiment_must_have_a_name(params):
+    assert refusal(params, "experiment", "") == "params.yaml: experiment: must not be empty (got '')"
+
+
+@pytest.mark.parametrize(
+    ("key", "names", "message"),
+    [
+        ("grid.modes", ["dnese"], "'dnese' has no settings; did you mean dense?"),
+        ("grid.strategies", ["vanila"], "'vanila' has no settings; did you mean vanilla?"),
+        ("grid.floor", ["vanilla"], "'vanilla' has no settings; known: no_retrieval"),
+    ],
+)
+def test_the_grid_refuses_a_name_without_settings(params, key, names, message):
+    assert refusal(params, key, names) == f"params.yaml: {key}: {message}"
+
+
+@pytest.mark.parametrize("key", ["grid.modes", "grid.strategies", "grid.floor"])
+def test_the_grid_refuses_a_name_that_occurs_twice(params, key):
+    names = getattr(params.grid, key.removeprefix("grid."))
+    assert refusal(params, key, [*names, names[0]]) == f"params.yaml: {key}: a name occurs twice"
+
+
+@pytest.mark.parametrize("section", ["retrieval.dense", "strategy.vanilla", "floor.no_retrieval"])
+def test_the_grid_refuses_a_name_whose_settings_are_null(params, section):
+    assert f"{section.split('.')[1]!r} has no settings" in refusal(params, section, None)
+
+
+@pytest.mark.parametrize(("strategies", "modes"), [([], ["dense"]), (["vanilla"], []), ([], [])])
+def test_a_grid_without_cells_is_refused(params, strategies, modes):
+    message = refusal(params, "grid", {"strategies": strategies, "modes": modes, "floor": []})
+    assert message == "params.yaml: grid: no cell to run; name at least one strategy and one mode, or a floor"
+
+
+def test_a_focus_that_is_no_cell_is_refused_with_the_cells(params):
+    values = changed(params, "grid", {"strategies": ["vanilla"], "modes": ["dense", "sparse"], "floor": ["no_retrieval"]})
+    with pytest.raises(ArenaError) as caught:
+        validate(values | {"report": {"focus": "vanilla-hybrid"}}, "params.yaml")
+    choices = "no_retrieval-none, vanilla-dense, vanilla-sparse"
+    assert str(caught.value) == f"params.yaml: report.focus: 'vanilla-hybrid' is no cell of the grid; choose one of {choices}"
+
+
+def test_cells_are_the_floor_and_then_every_strategy_under_every_mode(params):
+    grid = {"strategies": ["self_corrective", "vanilla"], "modes": ["sparse", "hybrid"], "floor": ["no_retrieval"]}
+    assert validate(changed(params, "grid", grid), "params.yaml").cells == [
+        Cell("no_retrieval", NO_MODE),
+        Cell("self_corrective", "sparse"),
+        Cell("self_corrective", "hybrid"),
+        Cell("vanilla", "sparse"),
+        Cell("vanilla", "hybrid"),
+    ]
+
+
+@pytest.mark.parametrize("values", [None, [], "text", 3])
+def test_parameters_that_are_no_mapping_are_refused(values):
+    with pytest.raises(ArenaError, match=r"^params\.yaml: not a mapping of parameters; make it anew with `arena compose`$"):
+        validate(values, "params.yaml")
+
+
+@pytest.mark.parametrize("name", ["dense", "sparse", "hybrid", "hybrid_rerank"])
+def test_a_mode_has_its_own_settings(params, name):
+    assert params.retrieval.mode(name) is getattr(params.retrieval, name)
+
+
+def test_an_unknown_mode_is_refused_with_the_nearest(params):
+    with pytest.raises(ArenaError, match=r"^params\.yaml: retrieval\.hybird is not set; did you mean hybrid\?$"):
+        params.retrieval.mode("hybird")
+
+
+def test_an_attribute_that_is_no_mode_is_refused(params):
+    with pytest.raises(ArenaError, match=r"^params\.yaml: retrieval\.model_fields is not set"):
+        params.retrieval.mode("model_fields")
+
+
+def test_a_mode_without_settings_is_refused(params):
+    with pytest.raises(ArenaError, match=r"^params\.yaml: retrieval\.sparse is not set"):
+        params.retrieval.model_copy(update={"sparse": None}).mode("sparse")
+
+
+@pytest.mark.parametrize(
+    ("name", "section"), [("vanilla", "strategy"), ("self_corrective", "strategy"), ("no_retrieval", "floor")]
+)
+def test_a_strategy_has_its_own_settings(params, name, section):
+    assert params.strategy_settings(name) is getattr(getattr(params, section), name)
+
+
+@pytest.mark.parametrize(("name", "nearest"), [("vanila", "vanilla"), ("no_retreival", "no_retrieval")])
+def test_an_unknown_strategy_is_refused_with_the_nearest(params, name, nearest):
+    with pytest.raises(ArenaError, match=rf"^params\.yaml: strategy '{name}' is not set; did you mean {nearest}\?$"):
+        params.strategy_settings(name)
+
+
+def test_an_attribute_that_is_no_strategy_is_refused(params):
+    with pytest.raises(ArenaError, match=r"^params\.yaml: strategy 'model_dump' is not set"):
+        params.strategy_settings("model_dump")
+
+
+def test_a_file_is_read_and_checked(params, tmp_path):
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(params.model_dump()), encoding="utf-8")
+    assert load(tmp_path / "params.yaml") == params
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(ArenaError, match=r"/params\.yaml: missing; make it with `arena compose`$"):
+        load(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("content", [b"a: [1,\nb: 2", b"a: b: c", b"\xff\xfe", b"a:\n\t- 1"])
+def test_a_file_that_is_not_yaml_is_refused_in_one_line(tmp_path, content):
+    (tmp_path / "params.yaml").write_bytes(content)
+    with pytest.raises(ArenaError, match=r"/params\.yaml: not YAML \(.+\)") as caught:
+        load(tmp_path / "params.yaml")
+    assert "\n" not in str(caught.value)
+
+
+def test_a_file_that_breaks_the_schema_is_refused_by_its_name(params, tmp_path):
+    (tmp_path / "params.yaml").write_text(yaml.safe_dump(changed(params, "samle", 1)), encoding="utf-8")
+    with pytest.raises(ArenaError, match=r"/params\.yaml: unknown key samle; did you mean sample\?$"):
+        load(tmp_path / "params.yaml")
+
+
+@pytest.mark.parametrize("key", VALUES)
+def test_every_value_is_described(key):
+    assert VALUES[key].description
