@@ -49,7 +49,7 @@ check: $(READY)
 	snakemake --lint
 
 test: check
-	pytest --cov --cov-report=term
+	pytest -n 2 --dist loadfile --cov --cov-report=term:skip-covered
 
 # A new complete lock from requirements.in, for every platform, with hashes (needs `pip install uv`).
 lock:
