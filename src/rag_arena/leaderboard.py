@@ -3,7 +3,7 @@
 import csv
 from typing import Any
 
-from rich.box import SIMPLE
+from rich.box import MARKDOWN, SIMPLE
 from rich.console import Console
 from rich.table import Table
 
@@ -27,7 +27,7 @@ _COLUMNS = (
 _WIDTH = 118  # what the table needs
 
 
-def render(console: Console, params: Params, question_type: str) -> None:
+def render(console: Console, params: Params, question_type: str, markdown: bool = False) -> None:
     """Print the leaderboard of one question type and what is needed to read it.
 
     Raises:
@@ -43,7 +43,9 @@ def render(console: Console, params: Params, question_type: str) -> None:
     first = rows[0]
     console.width = max(console.width, _WIDTH)
     title = f"{params.dataset.name}, {question_type}: {first['n_planned']} questions, {params.llm.endpoint.model}"
-    table = Table(title=title, title_justify="left", box=SIMPLE, collapse_padding=True, pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", box=MARKDOWN if markdown else SIMPLE, collapse_padding=True, pad_edge=markdown
+    )
     table.add_column("strategy", no_wrap=True)
     table.add_column("retrieval", no_wrap=True)
     table.add_column("n")

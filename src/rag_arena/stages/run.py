@@ -88,6 +88,19 @@ async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> O
     )
 
 
+async def ask(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, question: str) -> tuple[State, Meter]:
+    """Answer one question of the user's, outside any sample.
+
+    Raises:
+        ArenaError: the strategy or mode is unknown, or a call failed.
+    """
+    graph: Any = strategies.build(cell.strategy)
+    toolbox = _toolbox(cell, params, inputs, model)
+    with metered() as meter:
+        state: State = await graph.ainvoke({"question": question}, context=toolbox)
+    return state, meter
+
+
 def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:
     """The questions of a split, by id."""
     chosen = set(sample["question_id"].to_pylist())

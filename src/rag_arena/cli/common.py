@@ -1,0 +1,72 @@
+"""What the commands share: parameters, cells, the model, and writing a text file whole."""
+
+import asyncio
+import os
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, TypeVar
+
+import typer
+
+from rag_arena import compose as composing
+from rag_arena import layout
+from rag_arena.errors import ArenaError
+from rag_arena.llm.ledger import Ledger, default_path
+from rag_arena.params import Llm, Params, load
+from rag_arena.records import Cell
+
+T = TypeVar("T")
+
+
+def params_in_force() -> Params:
+    """params.yaml, checked; a note says if it has drifted from conf/ and no runner has said so already."""
+    params = load(layout.PARAMS)
+    if "ARENA_DRIFT_CHECKED" not in os.environ and (drift := composing.drift(layout.CONF, layout.PARAMS)):
+        typer.echo(f"note: params.yaml differs from conf/ in {len(drift)} keys; see `arena compose --check`", err=True)
+    return params
+
+
+def cell_of_grid(params: Params, strategy: str, retrieval: str) -> Cell:
+    """A cell that the grid names.
+
+    Raises:
+        ArenaError: it names no such cell.
+    """
+    cell = Cell(strategy, retrieval)
+    if cell not in params.cells:
+        raise ArenaError(f"params.yaml: the grid has no cell {cell}; it has {', '.join(map(str, params.cells))}")
+    return cell
+
+
+def with_model(llm: Llm, work: Callable[[Any], Awaitable[T]]) -> T:
+    """Run asynchronous work with a client whose calls go through the ledger."""
+    from rag_arena.llm.client import connect
+
+    ledger = Ledger(default_path())
+
+    async def connected() -> T:
+        async with connect(llm, ledger) as client:
+            return await work(client)
+
+    try:
+        return asyncio.run(connected())
+    finally:
+        ledger.close()
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write a text file whole or not at all.
+
+    Raises:
+        ArenaError: it cannot be written.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        temporary.write_text(text, encoding="utf-8")
+        temporary.replace(path)
+    except OSError as error:
+        raise ArenaError(f"{path}: cannot be written ({error.strerror or error}); free space or mend the rights") from error
+    finally:
+        if path.parent.is_dir():
+            temporary.unlink(missing_ok=True)

@@ -1,0 +1,39 @@
+"""Composing and describing the parameters."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from rag_arena import compose as composing
+from rag_arena import layout
+from rag_arena.cli.common import write_text
+from rag_arena.params import Params
+
+app = typer.Typer()
+
+
+@app.command()
+def compose(
+    overrides: Annotated[
+        list[str] | None, typer.Argument(help="Hydra overrides, e.g. experiment=smoke 'retrieval=[dense]'")
+    ] = None,
+    check: Annotated[bool, typer.Option(help="only say whether params.yaml differs from conf/, and in which keys")] = False,
+) -> None:
+    """Compose conf/ into params.yaml and print what changed. Example: arena compose experiment=smoke"""
+    old = layout.PARAMS.read_text(encoding="utf-8", errors="replace") if layout.PARAMS.exists() else ""
+    if check:
+        drift = composing.drift(layout.CONF, layout.PARAMS)
+        typer.echo("\n".join(drift) if drift else "params.yaml agrees with conf/")
+        raise typer.Exit(1 if drift else 0)
+    new = composing.compose(layout.CONF, overrides or [])
+    for line in composing.differences(old, new):
+        typer.echo(line)
+    if new != old:
+        write_text(layout.PARAMS, new)
+
+
+@app.command()
+def schema() -> None:
+    """Print the JSON schema of params.yaml. Example: arena schema > workflow/schemas/params.schema.json"""
+    typer.echo(json.dumps(Params.model_json_schema(), indent=2))

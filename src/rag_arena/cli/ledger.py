@@ -1,0 +1,35 @@
+"""The record of every model call."""
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from rag_arena import artifacts
+from rag_arena.llm.ledger import Entry, Ledger, default_path
+
+app = typer.Typer(no_args_is_help=True, help=__doc__)
+
+
+@app.command()
+def stats() -> None:
+    """Calls, tokens and model seconds per endpoint. Example: arena ledger stats"""
+    path = default_path()
+    ledger = Ledger(path)
+    typer.echo(f"ledger: {path}")
+    for row in ledger.stats():
+        name = json.loads(row.endpoint).get("base_url") or json.loads(row.endpoint)["model"]
+        typer.echo(f"{name}: {row.calls} calls, {row.tokens_in} tokens in, {row.tokens_out} out, {row.seconds:.1f} s")
+    ledger.close()
+
+
+@app.command(name="load")
+def load_calls(files: Annotated[list[Path], typer.Argument(help="calls.parquet files")]) -> None:
+    """Refill the ledger from recorded calls. Example: arena ledger load data/runs/*/*/calls.parquet"""
+    ledger = Ledger(default_path())
+    for file in files:
+        columns = ("key", "endpoint", "request", "reply", "tokens_in", "tokens_out", "latency_s")
+        entries = [Entry(*(row[c] for c in columns)) for row in artifacts.read(file, artifacts.CALLS).to_pylist()]
+        typer.echo(f"{file}: {ledger.load(entries)} new of {len(entries)}")
+    ledger.close()

@@ -1,0 +1,116 @@
+"""Looking at results: the leaderboard, one question, one path, what failed."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.markup import escape
+
+from rag_arena import artifacts, layout
+from rag_arena.cli.common import params_in_force, with_model
+from rag_arena.errors import ArenaError
+from rag_arena.params import NO_MODE, load
+from rag_arena.records import Cell
+
+app = typer.Typer()
+
+
+@app.command()
+def leaderboard(
+    question_type: Annotated[str, typer.Option(help="all, multi_hop, single_hop or summary")] = "all",
+    markdown: Annotated[bool, typer.Option(help="as a Markdown table")] = False,
+) -> None:
+    """Print results/ as a table. Example: arena leaderboard --question-type multi_hop"""
+    from rag_arena.leaderboard import render
+
+    render(Console(), params_in_force(), question_type, markdown)
+
+
+@app.command()
+def ask(
+    question: Annotated[str, typer.Argument(help="any question; the corpus is that of the built index")],
+    strategy: Annotated[str, typer.Option(help="a strategy with settings in params.yaml")] = "vanilla",
+    retrieval: Annotated[str, typer.Option(help="a retrieval mode; none for a strategy without retrieval")] = "hybrid",
+) -> None:
+    """Answer one question and print the path it took. Example: arena ask "Who designed Hero?" --strategy self_corrective"""
+    from rag_arena.explain import CallSummary, path
+    from rag_arena.llm.client import ChatModel
+    from rag_arena.records import Document
+    from rag_arena.stages.run import Inputs, ask
+
+    params = params_in_force()
+    cell = Cell(strategy, retrieval)
+    corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
+    inputs = Inputs(
+        artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS).slice(0, 0),
+        artifacts.table(artifacts.SAMPLE, []),
+        *(
+            ()
+            if retrieval == NO_MODE
+            else (corpus, artifacts.read(layout.INDEX, artifacts.INDEX), artifacts.table(artifacts.HITS, []))
+        ),
+    )
+
+    async def work(client: Any) -> Any:
+        return await ask(cell, params, inputs, ChatModel(client, params.llm.endpoint), question)
+
+    state, meter = with_model(params.llm, work)
+    documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
+    calls = [CallSummary(c.node, c.tokens_in, c.tokens_out, c.latency_s, c.replayed) for c in meter.calls]
+    console = Console()
+    console.print(path(f"{question}  ({cell})", state["trace"], calls, documents.__getitem__, ()))
+    tokens = sum(c.tokens_in + c.tokens_out for c in calls)
+    seconds = meter.search_s + sum(c.latency_s for c in calls)
+    console.print(f"{len(calls)} calls, {tokens} tokens, {seconds:.2f} s", highlight=False)
+    console.print(f"[bold]answer:[/bold] {escape(state['answer'])}", highlight=False)
+
+
+@app.command()
+def trace(
+    question_id: Annotated[str, typer.Argument(help="an id of the evaluation split, as in results/scores.parquet")],
+) -> None:
+    """Print the path of one question in every cell, gold documents marked. Example: arena trace demo_002"""
+    from rag_arena.explain import CallSummary, path
+    from rag_arena.records import Document
+
+    params = load(layout.PARAMS)
+    questions = {row["question_id"]: row for row in artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS).to_pylist()}
+    asked = artifacts.read(layout.EVALUATION, artifacts.SAMPLE)["question_id"].to_pylist()
+    if question_id not in asked:
+        raise ArenaError(f"data/sample/evaluation.parquet: question {question_id!r} was not asked; asked were {', '.join(asked)}")
+    question = questions[question_id]
+    corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
+    documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
+    scores = {
+        (row["strategy"], row["retrieval"]): row
+        for row in artifacts.read(layout.result("scores"), artifacts.SCORES).to_pylist()
+        if row["question_id"] == question_id
+    }
+    console = Console()
+    console.print(f"[bold]{escape(question['question'])}[/bold]  ({question['question_type']})", highlight=False)
+    console.print(f"reference: {escape(' | '.join((question['answer'], *question['aliases'])))}", highlight=False)
+    for cell in params.cells:
+        rows = artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS).to_pylist()
+        row = next(r for r in rows if r["question_id"] == question_id)
+        calls = [
+            CallSummary(c["node"], c["tokens_in"], c["tokens_out"], c["latency_s"], c["replayed"])
+            for c in artifacts.read(layout.run(cell, "calls"), artifacts.CALLS).to_pylist()
+            if c["question_id"] == question_id
+        ]
+        console.print()
+        console.print(path(str(cell), json.loads(row["trace"]), calls, documents.__getitem__, question["gold_ids"]))
+        score = scores[cell.strategy, cell.retrieval]
+        console.print(f"answer: {escape(row['answer'] or '')}" if row["error"] is None else f"failed: {escape(row['error'])}")
+        verdict = {True: "correct", False: score["failure"], None: "correctness not known (no judgement)"}[score["correct"]]
+        shown = ", ".join(f"{k} {score[k]:.2f}" for k in ("recall", "precision", "f1", "contains") if score[k] is not None)
+        console.print(f"{verdict}; {shown}", highlight=False)
+
+
+@app.command()
+def failed() -> None:
+    """Print the DVC stage of every cell with failed questions, for `make retry`. Example: arena failed"""
+    for cell in load(layout.PARAMS).cells:
+        answers = artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS)
+        if "failed" in answers["status"].to_pylist():
+            typer.echo(f"run_floor@{cell.strategy}" if cell.retrieval == NO_MODE else f"run@{cell}")

@@ -1,0 +1,171 @@
+"""The stages: each reads its artifacts, calls its pure function and writes what comes back."""
+
+import json
+from typing import Annotated, Any
+
+import typer
+
+from rag_arena import artifacts, layout
+from rag_arena.cli.common import cell_of_grid, params_in_force, with_model, write_text
+from rag_arena.errors import ArenaError
+from rag_arena.params import NO_MODE
+
+app = typer.Typer()
+
+Strategy = Annotated[str, typer.Argument(help="a strategy of the grid, e.g. vanilla")]
+Mode = Annotated[str, typer.Argument(help="a retrieval mode, e.g. hybrid; none for a strategy without retrieval")]
+
+
+@app.command()
+def download() -> None:
+    """Dataset files to data/corpus.parquet and data/questions.parquet. Example: arena download"""
+    from rag_arena.stages.download import download
+
+    corpus, questions, unresolved = download(params_in_force().dataset)
+    artifacts.write(layout.CORPUS, corpus)
+    artifacts.write(layout.QUESTIONS, questions)
+    typer.echo(f"{corpus.num_rows} documents, {questions.num_rows} questions, {len(unresolved)} supporting facts unresolved")
+    for line in unresolved:
+        typer.echo(f"unresolved: {line}")
+
+
+@app.command()
+def index() -> None:
+    """Vectors of every document to data/index.parquet. Example: arena index"""
+    from rag_arena.stages.index import index
+
+    params = params_in_force()
+    previous = None
+    if layout.INDEX.exists():
+        try:
+            previous = artifacts.read(layout.INDEX, artifacts.INDEX)
+        except ArenaError as error:
+            typer.echo(f"{error}; building it from scratch", err=True)
+    artifacts.write(layout.INDEX, index(artifacts.read(layout.CORPUS, artifacts.CORPUS), params.embedder, previous))
+
+
+@app.command()
+def sample() -> None:
+    """Draw the evaluation and calibration splits to data/sample/. Example: arena sample"""
+    from rag_arena.stages.sample import sample
+
+    evaluation, calibration = sample(artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS), params_in_force().sample)
+    artifacts.write(layout.EVALUATION, evaluation)
+    artifacts.write(layout.CALIBRATION, calibration)
+
+
+@app.command()
+def retrieve(mode: Mode) -> None:
+    """First-pass hits of one mode for every question. Example: arena retrieve hybrid"""
+    from rag_arena.stages.retrieve import retrieve
+
+    hits, timings = retrieve(
+        mode,
+        params_in_force(),
+        artifacts.read(layout.CORPUS, artifacts.CORPUS),
+        artifacts.read(layout.INDEX, artifacts.INDEX),
+        artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS),
+    )
+    artifacts.write(layout.hits(mode), hits)
+    artifacts.write(layout.search_timings(mode), timings)
+
+
+@app.command()
+def run(strategy: Strategy, retrieval: Mode) -> None:
+    """Answer the evaluation split with one cell. Example: arena run vanilla hybrid"""
+    from rag_arena.llm.client import ChatModel
+    from rag_arena.stages.run import Inputs, Outputs, run
+
+    params = params_in_force()
+    cell = cell_of_grid(params, strategy, retrieval)
+    inputs = Inputs(
+        artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS),
+        artifacts.read(layout.EVALUATION, artifacts.SAMPLE),
+        *(
+            ()
+            if retrieval == NO_MODE
+            else (
+                artifacts.read(layout.CORPUS, artifacts.CORPUS),
+                artifacts.read(layout.INDEX, artifacts.INDEX),
+                artifacts.read(layout.hits(retrieval), artifacts.HITS),
+            )
+        ),
+    )
+
+    async def work(client: Any) -> Outputs:
+        return await run(cell, params, inputs, ChatModel(client, params.llm.endpoint))
+
+    done = with_model(params.llm, work)
+    artifacts.write(layout.run(cell, "answers"), done.answers)
+    artifacts.write(layout.run(cell, "calls"), done.calls)
+    artifacts.write(layout.run(cell, "timings"), done.timings)
+
+
+@app.command()
+def judge(strategy: Strategy, retrieval: Mode) -> None:
+    """Judge one cell's answers. Example: arena judge vanilla hybrid"""
+    from rag_arena.scoring.judge import Judge
+    from rag_arena.stages.judge import judge
+
+    params = params_in_force()
+    cell = cell_of_grid(params, strategy, retrieval)
+    answers = artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS)
+    questions = artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS)
+    sampled = artifacts.read(layout.EVALUATION, artifacts.SAMPLE)
+    corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
+
+    async def work(client: Any) -> Any:
+        judging = Judge(client, params.judge.llm.endpoint, params.judge.metrics)
+        return await judge(str(cell), params.judge, answers, questions, sampled, corpus, judging)
+
+    artifacts.write(layout.judged(cell), with_model(params.judge.llm, work))
+
+
+@app.command()
+def judge_truth() -> None:
+    """Put the judge before pairs whose truth is known. Example: arena judge-truth"""
+    from rag_arena.scoring.judge import Judge
+    from rag_arena.stages.judge import judge_known_truth
+
+    params = params_in_force()
+    questions = artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS)
+    sampled = artifacts.read(layout.CALIBRATION, artifacts.SAMPLE)
+
+    async def work(client: Any) -> Any:
+        judging = Judge(client, params.judge.llm.endpoint, params.judge.metrics)
+        return await judge_known_truth(params.judge, questions, sampled, judging)
+
+    artifacts.write(layout.KNOWN_TRUTH, with_model(params.judge.llm, work))
+
+
+@app.command()
+def aggregate() -> None:
+    """Scores, leaderboard and the tables beside it to results/. Example: arena aggregate"""
+    from rag_arena.stages.aggregate import CellTables, Retrieved, aggregate
+
+    params = params_in_force()
+    done = aggregate(
+        params,
+        artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS),
+        artifacts.read(layout.EVALUATION, artifacts.SAMPLE),
+        {
+            mode: Retrieved(
+                artifacts.read(layout.hits(mode), artifacts.HITS),
+                artifacts.read(layout.search_timings(mode), artifacts.SEARCH_TIMINGS),
+            )
+            for mode in params.grid.modes
+        },
+        {
+            cell: CellTables(
+                artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS),
+                artifacts.read(layout.run(cell, "timings"), artifacts.TIMINGS),
+                artifacts.read(layout.judged(cell), artifacts.JUDGEMENTS),
+            )
+            for cell in params.cells
+        },
+        artifacts.read(layout.KNOWN_TRUTH, artifacts.KNOWN_TRUTH),
+    )
+    for name in ("scores", "leaderboard", "judge_quality", "judge_truth", "retrieval_quality", "disagreement"):
+        artifacts.write(layout.result(name), getattr(done, name))
+    write_text(layout.RESULTS / "leaderboard.csv", done.display.to_csv(index=False))
+    write_text(layout.RESULTS / "metrics.json", json.dumps(done.metrics, indent=2) + "\n")

@@ -1,0 +1,73 @@
+"""The path a question took, as a tree: steps, documents with scores (gold ones marked), verdicts, calls, tokens and time."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from rich.markup import escape
+from rich.tree import Tree
+
+from rag_arena.records import Document
+
+GOLD = "[green]gold[/green]"
+
+
+@dataclass(frozen=True, slots=True)
+class CallSummary:
+    """What a reader wants to know of one model call."""
+
+    node: str
+    tokens_in: int
+    tokens_out: int
+    latency_s: float
+    replayed: bool
+
+
+def path(
+    heading: str,
+    trace: Iterable[Mapping[str, Any]],
+    calls: Iterable[CallSummary],
+    document: Callable[[str], Document],
+    gold: Collection[str],
+) -> Tree:
+    """One question's path through one strategy.
+
+    Args:
+        heading: the first line.
+        trace: the steps as the nodes wrote them.
+        calls: the model calls, in order; each is shown under the next step of its node.
+        document: finds a document by id.
+        gold: ids to mark.
+    """
+    tree = Tree(f"[bold]{escape(heading)}[/bold]")
+    waiting = list(calls)
+    for step in trace:
+        branch = tree.add(_step_line(step))
+        for hit in step.get("hits", []):
+            mark = f"  {GOLD}" if hit["doc_id"] in gold else ""
+            title = escape(document(hit["doc_id"]).title)
+            branch.add(f"{hit['doc_id']}  {title}  score {hit['score']:.3f}  cosine {hit['cosine']:.3f}{mark}")
+        for name in ("kept", "used"):
+            if name in step:
+                marked = [f"{doc_id} {GOLD}" if doc_id in gold else doc_id for doc_id in step[name]]
+                branch.add(f"{name}: {', '.join(marked) or 'nothing'}")
+        for call in [call for call in waiting if call.node == step["node"] or call.node == step.get("correction")]:
+            waiting.remove(call)
+            replay = ", replayed" if call.replayed else ""
+            branch.add(f"call: {call.tokens_in} tokens in, {call.tokens_out} out, {call.latency_s:.2f} s{replay}")
+    missed = [doc_id for doc_id in gold if not any(hit["doc_id"] == doc_id for step in trace for hit in step.get("hits", []))]
+    if missed:
+        branch = tree.add("[red]gold documents never seen[/red]")
+        for doc_id in missed:
+            branch.add(f"{doc_id}  {escape(document(doc_id).title)}")
+    return tree
+
+
+def _step_line(step: Mapping[str, Any]) -> str:
+    shown = [f"[cyan]{step['node']}[/cyan]"]
+    shown += [
+        f"{key} {escape(str(value))}" for key, value in step.items() if key not in ("node", "hits", "kept", "used", "thoughts")
+    ]
+    if step.get("thoughts"):
+        shown.append(f"[dim]thought: {escape(step['thoughts'][:200])}[/dim]")
+    return "  ".join(shown)
