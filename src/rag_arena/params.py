@@ -238,7 +238,7 @@ class Run(_Section):
 class Report(_Section):
     """What metrics.json shows."""
 
-    focus: str = Field(description="the cell whose numbers `dvc exp show` compares, as strategy-mode")
+    focus: str = Field(description="the cell whose numbers `dvc exp show` compares, as strategy-mode; empty: the grid's last")
 
 
 class Params(_Section):
@@ -281,7 +281,7 @@ class Params(_Section):
                 raise ValueError(f"grid.{key}: a name occurs twice")
         if not self.cells:
             raise ValueError("grid: no cell to run; name at least one strategy and one mode, or a floor")
-        if self.report.focus not in map(str, self.cells):
+        if self.report.focus and self.report.focus not in map(str, self.cells):
             choices = ", ".join(map(str, self.cells))
             raise ValueError(f"report.focus: {self.report.focus!r} is no cell of the grid; choose one of {choices}")
         return self

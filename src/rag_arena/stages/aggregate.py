@@ -87,7 +87,7 @@ def aggregate(
         artifacts.table(artifacts.JUDGE_TRUTH, _judge_truth(known_truth.to_pylist())),
         artifacts.table(artifacts.RETRIEVAL_QUALITY, _retrieval_quality(rankings, all_questions)),
         artifacts.table(artifacts.DISAGREEMENT, _disagreement(rankings, [row["question_id"] for row in questions.to_pylist()])),
-        _metrics(params.report.focus, board),
+        _metrics(params.report.focus or str(params.cells[-1]), board),
     )
 
 
