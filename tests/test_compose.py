@@ -15,7 +15,7 @@ from rag_arena.params import load
 CONF = Path(__file__).parent.parent / "conf"
 OPTIONS = sorted(CONF.glob("*/*.yaml"))
 CHOICES = {
-    "retrieval": "retrieval=[{0}] report.focus=vanilla-{0}",
+    "retrieval": "retrieval=[{0}]",
     "strategy": "strategy=[{1}]",
     "reranker": "reranker@retrieval.hybrid_rerank.reranker={0}",
 }
@@ -115,7 +115,10 @@ def test_the_grid_is_what_is_chosen():
         ("+samle=1", f"{CONF} with +samle=1: unknown key samle; did you mean sample?"),
         ("sample.seed=x", f"{CONF} with sample.seed=x: sample.seed: Input should be a valid integer (got 'x')"),
         ("~store", f"{CONF} with ~store: key store is missing"),
-        ("retrieval=[dense]", f"{CONF} with retrieval=[dense]: report.focus: 'vanilla-hybrid' is no cell of the grid"),
+        (
+            "report.focus=vanilla-densest",
+            f"{CONF} with report.focus=vanilla-densest: report.focus: 'vanilla-densest' is no cell of the grid",
+        ),
     ],
 )
 def test_an_override_that_leads_nowhere_is_refused(override, message):

@@ -126,14 +126,8 @@ class SelfCorrective(_Section):
     threshold: Share = Field(description="best cosine under which the correction fires")
     keep_ratio: Share = Field(description="documents with cosine under keep_ratio x threshold are dropped")
     correction: Literal["widen", "rewrite", "other_lane"] = Field(description="what the correction does")
-    widen_k: Positive = Field(description="documents looked at after a correction")
+    widen_factor: Positive = Field(description="documents looked at after a correction, as a multiple of k")
     rewrite_tokens: Positive = Field(description="longest rewritten query, in tokens")
-
-    @model_validator(mode="after")
-    def _widens(self) -> "SelfCorrective":
-        if self.widen_k < self.k:
-            raise ValueError(f"widen_k ({self.widen_k}) must not be smaller than k ({self.k})")
-        return self
 
 
 class Strategies(_Section):

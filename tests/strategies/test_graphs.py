@@ -41,7 +41,7 @@ def vanilla(k: int = 3) -> Vanilla:
 
 
 def corrective(correction: str = "widen", **changes: Any) -> SelfCorrective:
-    defaults = {"k": 2, "max_tokens": 16, "threshold": 0.5, "keep_ratio": 0.5, "widen_k": 4, "rewrite_tokens": 8}
+    defaults = {"k": 2, "max_tokens": 16, "threshold": 0.5, "keep_ratio": 0.5, "widen_factor": 2, "rewrite_tokens": 8}
     return SelfCorrective(**{**defaults, "correction": correction, **changes})
 
 
@@ -227,14 +227,14 @@ def test_a_keep_ratio_of_zero_drops_only_negative_cosines(graphs: Answers) -> No
 
 def test_at_most_k_documents_are_kept_after_widening(graphs: Answers) -> None:
     hits = [hit("d1", 0.4), hit("d2", 0.35), hit("d3", 0.3), hit("d4", 0.28)]
-    state = graphs.one("self_corrective", corrective(k=2, widen_k=4), hits)
+    state = graphs.one("self_corrective", corrective(k=2, widen_factor=2), hits)
     assert state["used"] == ["d1", "d2"]
     assert state["retrieved"] == ["d1", "d2", "d3", "d4"]
 
 
 def test_widening_keeps_the_rankings_order_and_so_may_bring_new_documents_where_it_is_not_the_cosines(graphs: Answers) -> None:
     by_another_score = [hit("d1", 0.1, 9.0), hit("d2", 0.4, 8.0), hit("d3", 0.3, 7.0), hit("d4", 0.45, 6.0)]
-    state = graphs.one("self_corrective", corrective(k=2, widen_k=4), by_another_score)
+    state = graphs.one("self_corrective", corrective(k=2, widen_factor=2), by_another_score)
     assert state["used"] == ["d2", "d3"], "d1 is under the floor of 0.25; d3 moves up"
 
 
@@ -263,15 +263,20 @@ def module_graphs(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Answers]
 
 
 @pytest.mark.parametrize(
-    ("threshold", "k", "widen_k", "keep_ratio"),
-    [(0.55, 3, 6, 0.6), (0.65, 3, 10, 0.8), (0.75, 1, 10, 0.9), (1.0, 5, 5, 0.0), (1.0, 4, 8, 0.5), (0.3, 4, 4, 0.8)],
+    ("threshold", "k", "widen_factor", "keep_ratio"),
+    [(0.55, 3, 2, 0.6), (0.65, 3, 3, 0.8), (0.75, 1, 10, 0.9), (1.0, 5, 1, 0.0), (1.0, 4, 2, 0.5), (0.3, 4, 1, 0.8)],
 )
 def test_widening_in_dense_mode_only_ever_yields_a_subset_of_vanillas_documents(
-    module_graphs: Answers, salad: tuple[dict[str, Any], list[str]], threshold: float, k: int, widen_k: int, keep_ratio: float
+    module_graphs: Answers,
+    salad: tuple[dict[str, Any], list[str]],
+    threshold: float,
+    k: int,
+    widen_factor: int,
+    keep_ratio: float,
 ) -> None:
     tools, questions = salad
     plain = module_graphs.all("vanilla", questions, settings=vanilla(k), **tools)
-    settings = corrective("widen", k=k, widen_k=widen_k, keep_ratio=keep_ratio, threshold=threshold)
+    settings = corrective("widen", k=k, widen_factor=widen_factor, keep_ratio=keep_ratio, threshold=threshold)
     corrected = module_graphs.all("self_corrective", questions, settings=settings, **tools)
     for before, after in zip(plain, corrected, strict=True):
         assert after["used"] == before["used"][: len(after["used"])]
@@ -281,7 +286,7 @@ def test_among_those_questions_the_correction_both_fires_and_drops_documents(
     module_graphs: Answers, salad: tuple[dict[str, Any], list[str]]
 ) -> None:
     tools, questions = salad
-    settings = corrective("widen", k=3, widen_k=6, keep_ratio=0.9, threshold=0.75)
+    settings = corrective("widen", k=3, widen_factor=2, keep_ratio=0.9, threshold=0.75)
     states = module_graphs.all("self_corrective", questions, settings=settings, **tools)
     assert {state["corrected"] for state in states} == {True, False}
     assert any(len(state["used"]) < 3 for state in states)
@@ -294,7 +299,7 @@ def test_rewriting_brings_what_the_new_query_finds_ordered_by_cosine_to_the_ques
     graphs.stub.behave = lambda body: completion("Rhine Alps") if body["max_tokens"] == 8 else completion("In the Alps.")
     live = tiny.of("dense")
     retriever = RecordedRetriever({QUESTION: [hit("d3", 0.1), hit("d2", 0.2)]}, 2, lambda: live)
-    settings = corrective("rewrite", k=2, widen_k=2, keep_ratio=0.0)
+    settings = corrective("rewrite", k=2, widen_factor=1, keep_ratio=0.0)
     [state] = graphs.all("self_corrective", [QUESTION], settings=settings, retriever=retriever, cosines=tiny.cosines)
     found = [h.doc_id for h in live.search("Rhine Alps", 2)]
     union = ["d3", "d2", *(d for d in found if d not in ("d3", "d2"))]
@@ -357,7 +362,7 @@ def test_a_correction_that_finds_nothing_leaves_what_was_there(graphs: Answers, 
     everything = [hit(doc_id, cosine) for doc_id, cosine in zip(DOCUMENTS, tiny.cosines(QUESTION, list(DOCUMENTS)), strict=True)]
     everything.sort(key=lambda h: -h.cosine)
     retriever = recorded({QUESTION: everything, "nothing": []})
-    settings = corrective(correction, k=5, widen_k=5, threshold=1.0, keep_ratio=0.0)
+    settings = corrective(correction, k=5, widen_factor=1, threshold=1.0, keep_ratio=0.0)
     tools = {"retriever": retriever, "second_lane": tiny.lane("sparse", 4), "cosines": tiny.cosines}
     [state] = graphs.all("self_corrective", [QUESTION], settings=settings, **tools)
     assert (state["corrected"], state["used"]) == (True, [h.doc_id for h in everything if h.cosine >= 0])
@@ -375,7 +380,7 @@ def test_vanillas_trace_holds_query_hits_and_what_was_used(graphs: Answers) -> N
 
 
 def test_self_correctives_trace_holds_every_verdict_and_score(graphs: Answers) -> None:
-    state = graphs.one("self_corrective", corrective(k=1, widen_k=2), [hit("d1", 0.4), hit("d2", 0.2)])
+    state = graphs.one("self_corrective", corrective(k=1, widen_factor=2), [hit("d1", 0.4), hit("d2", 0.2)])
     first, second = ({"doc_id": d, "score": c, "cosine": c} for d, c in (("d1", 0.4), ("d2", 0.2)))
     assert state["trace"] == [
         {"node": "retrieve", "query": QUESTION, "hits": [first]},

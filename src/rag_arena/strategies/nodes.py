@@ -34,17 +34,18 @@ async def correct(state: State, runtime: Tools) -> State:
     """
     tools, question = runtime.context, state["question"]
     settings = tools.settings
+    wide = settings.widen_factor * settings.k
     step: dict[str, Any] = {"correction": settings.correction}
     if settings.correction == "widen":
-        hits = tools.retriever.search(question, settings.widen_k)
+        hits = tools.retriever.search(question, wide)
     else:
         if settings.correction == "rewrite":
             prompt = tools.prompts.render("rewrite", question=question)
             query = (await tools.model.complete("rewrite", prompt, settings.rewrite_tokens)).text
-            found = tools.retriever.search(query, settings.widen_k)
+            found = tools.retriever.search(query, wide)
             step["query"] = query
         else:
-            found = tools.second_lane.search(question, settings.widen_k, frozenset(state["retrieved"]))
+            found = tools.second_lane.search(question, wide, frozenset(state["retrieved"]))
         merged = {hit.doc_id: hit for hit in (*found, *state["hits"])}
         cosines = tools.cosines(question, list(merged))
         rescored = [Hit(hit.doc_id, hit.score, cosine) for hit, cosine in zip(merged.values(), cosines, strict=True)]
