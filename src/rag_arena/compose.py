@@ -6,6 +6,7 @@ from typing import Any
 
 import yaml
 
+from rag_arena import strategies
 from rag_arena.errors import ArenaError
 from rag_arena.params import load, validate
 
@@ -38,7 +39,7 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
     if missing:
         raise ArenaError(f"{conf}: {', '.join(missing)} must be given, for example `arena compose {missing[0]}=...`")
     text: str = OmegaConf.to_yaml(config)
-    validate(yaml.safe_load(text), f"{conf} with {' '.join(overrides) or 'no overrides'}")
+    strategies.check(validate(yaml.safe_load(text), f"{conf} with {' '.join(overrides) or 'no overrides'}"))
     return text
 
 
@@ -55,7 +56,9 @@ def drift(conf: Path, params: Path) -> list[str]:
     Raises:
         ArenaError: params.yaml breaks the schema, or its experiment does not exist.
     """
-    composed = compose(conf, [f"experiment={load(params).experiment}"])
+    found = load(params)
+    strategies.check(found)
+    composed = compose(conf, [f"experiment={found.experiment}"])
     return differences(composed, params.read_text(encoding="utf-8"))
 
 

@@ -1,8 +1,9 @@
 """The typed form of params.yaml: every key, its meaning and its bounds. Unknown keys are errors at every level."""
 
 import difflib
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
@@ -16,14 +17,17 @@ NO_MODE = "none"
 Positive = Annotated[int, Field(ge=1)]
 Natural = Annotated[int, Field(ge=0)]
 Share = Annotated[float, Field(ge=0, le=1)]
+S = TypeVar("S", bound=BaseModel)
 Money = Annotated[float, Field(ge=0)]
 
 
-class _Section(BaseModel):
+class Section(BaseModel):
+    """A part of params.yaml: exact types, no unknown key, no NaN or infinity."""
+
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
 
-class Dataset(_Section):
+class Dataset(Section):
     """Where questions and documents come from."""
 
     name: str = Field(description="name shown in tables")
@@ -32,7 +36,7 @@ class Dataset(_Section):
     licence: str = Field(description="licence of the data, kept with the results")
 
 
-class Bm25(_Section):
+class Bm25(Section):
     """Lexical weights of the sparse lane."""
 
     k: Annotated[float, Field(gt=0)] = Field(description="term frequency saturation (k1)")
@@ -40,7 +44,7 @@ class Bm25(_Section):
     average_words: Annotated[float, Field(gt=0)] = Field(description="document length taken as average, in words")
 
 
-class Embedder(_Section):
+class Embedder(Section):
     """What turns texts into dense and sparse vectors."""
 
     kind: Literal["minilm"] = Field(description="minilm: all-MiniLM-L6-v2, int8 ONNX, from an installed package")
@@ -48,13 +52,13 @@ class Embedder(_Section):
     bm25: Bm25
 
 
-class Store(_Section):
+class Store(Section):
     """The vector store that a run fills from the index."""
 
     backend: Literal["local", "edge"] = Field(description="local: qdrant-client in memory; edge: qdrant-edge on disk")
 
 
-class Lane(_Section):
+class Lane(Section):
     """Retrieval by one lane of vectors."""
 
     candidates: Positive = Field(description="documents kept per question by first-pass retrieval")
@@ -67,7 +71,7 @@ class Hybrid(Lane):
     fusion: Literal["ours", "qdrant"] = Field(description="who fuses: our deterministic code or Qdrant's RrfQuery")
 
 
-class Reranker(_Section):
+class Reranker(Section):
     """What reorders candidates."""
 
     kind: Literal["maxsim"] = Field(description="maxsim: late interaction over the embedder's token vectors")
@@ -82,7 +86,7 @@ class HybridRerank(Hybrid):
     reranker: Reranker
 
 
-class Retrieval(_Section):
+class Retrieval(Section):
     """Settings of each retrieval mode."""
 
     dense: Lane | None = None
@@ -98,12 +102,12 @@ class Retrieval(_Section):
         """
         found = getattr(self, name, None) if name in MODES else None
         if found is None:
-            raise ArenaError(f"params.yaml: retrieval.{name} is not set{_nearest(name, MODES)}")
+            raise ArenaError(f"params.yaml: retrieval.{name} is not set{nearest(name, MODES)}")
         settings: Lane = found
         return settings
 
 
-class Sample(_Section):
+class Sample(Section):
     """Which questions are asked."""
 
     seed: Natural = Field(description="seed of the draw")
@@ -111,45 +115,7 @@ class Sample(_Section):
     calibration: Natural = Field(description="questions in the calibration split, disjoint in questions and gold documents")
 
 
-class Vanilla(_Section):
-    """Retrieve, paste, generate."""
-
-    k: Positive = Field(description="documents in the prompt")
-    max_tokens: Positive = Field(description="longest answer, in tokens")
-
-
-class SelfCorrective(_Section):
-    """Retrieve, judge by cosine, correct when the best score is under the threshold."""
-
-    k: Positive = Field(description="documents in the prompt; shared with vanilla unless overridden")
-    max_tokens: Positive = Field(description="longest answer, in tokens; shared with vanilla unless overridden")
-    threshold: Share = Field(description="best cosine under which the correction fires")
-    keep_ratio: Share = Field(description="documents with cosine under keep_ratio x threshold are dropped")
-    correction: Literal["widen", "rewrite", "other_lane"] = Field(description="what the correction does")
-    widen_factor: Positive = Field(description="documents looked at after a correction, as a multiple of k")
-    rewrite_tokens: Positive = Field(description="longest rewritten query, in tokens")
-
-
-class Strategies(_Section):
-    """Settings of each strategy that retrieves."""
-
-    vanilla: Vanilla | None = None
-    self_corrective: SelfCorrective | None = None
-
-
-class NoRetrieval(_Section):
-    """Closed book: the model answers alone."""
-
-    max_tokens: Positive = Field(description="longest answer, in tokens")
-
-
-class Floor(_Section):
-    """Settings of strategies that never retrieve: the floor to hold everything else against."""
-
-    no_retrieval: NoRetrieval | None = None
-
-
-class Endpoint(_Section):
+class Endpoint(Section):
     """Who answers: everything that can change a reply."""
 
     kind: Literal["embedded", "openai"] = Field(description="embedded: SmolLM2-135M in process; openai: any compatible server")
@@ -169,7 +135,7 @@ class Endpoint(_Section):
         return self
 
 
-class Transport(_Section):
+class Transport(Section):
     """How requests travel. Nothing here can change a reply, so no stage depends on it."""
 
     max_concurrency: Positive = Field(description="requests under way at once")
@@ -177,14 +143,14 @@ class Transport(_Section):
     max_retries: Natural = Field(description="further attempts after 408, 409, 429, 5xx or a lost connection")
 
 
-class Price(_Section):
+class Price(Section):
     """Dollars per million tokens."""
 
     input: Money = Field(description="of the prompt")
     output: Money = Field(description="of the reply")
 
 
-class Llm(_Section):
+class Llm(Section):
     """A language model: who answers, how requests travel, what it costs."""
 
     endpoint: Endpoint
@@ -192,7 +158,7 @@ class Llm(_Section):
     price: Price
 
 
-class Metrics(_Section):
+class Metrics(Section):
     """What the judge is asked."""
 
     questions: Positive = Field(description="questions per cell given to the judge, balanced over types; the rest stay unjudged")
@@ -201,13 +167,13 @@ class Metrics(_Section):
     verdict_tokens: Positive = Field(description="longest reply that holds a verdict per claim")
 
 
-class KnownTruth(_Section):
+class KnownTruth(Section):
     """How the judge itself is measured."""
 
     questions: Natural = Field(description="calibration questions on which the judge is measured")
 
 
-class Judge(_Section):
+class Judge(Section):
     """The language model that judges, and what it is asked."""
 
     llm: Llm
@@ -215,7 +181,7 @@ class Judge(_Section):
     known_truth: KnownTruth
 
 
-class Grid(_Section):
+class Grid(Section):
     """Which cells run."""
 
     strategies: list[str] = Field(description="strategies that retrieve, each run under every mode")
@@ -223,19 +189,19 @@ class Grid(_Section):
     floor: list[str] = Field(description="strategies that never retrieve, each run once")
 
 
-class Run(_Section):
+class Run(Section):
     """When a cell gives up."""
 
     max_failed_share: Share = Field(description="share of failed questions above which the cell aborts")
 
 
-class Report(_Section):
+class Report(Section):
     """What metrics.json shows."""
 
     focus: str = Field(description="the cell whose numbers `dvc exp show` compares, as strategy-mode; empty: the grid's last")
 
 
-class Params(_Section):
+class Params(Section):
     """The whole of params.yaml."""
 
     experiment: str = Field(description="experiment the parameters were composed from")
@@ -245,8 +211,8 @@ class Params(_Section):
     store: Store
     retrieval: Retrieval
     sample: Sample
-    strategy: Strategies
-    floor: Floor
+    strategy: dict[str, dict[str, Any]] = Field(description="settings of each strategy that retrieves; its folder knows the keys")
+    floor: dict[str, dict[str, Any]] = Field(description="settings of strategies that never retrieve: the floor")
     llm: Llm
     judge: Judge
     run: Run
@@ -262,15 +228,15 @@ class Params(_Section):
     @model_validator(mode="after")
     def _grid_is_set(self) -> "Params":
         known = {
-            "strategies": [n for n in Strategies.model_fields if getattr(self.strategy, n)],
+            "strategies": list(self.strategy),
             "modes": [n for n in MODES if getattr(self.retrieval, n)],
-            "floor": [n for n in Floor.model_fields if getattr(self.floor, n)],
+            "floor": list(self.floor),
         }
         for key, names in known.items():
             chosen = getattr(self.grid, key)
             for name in chosen:
                 if name not in names:
-                    raise ValueError(f"grid.{key}: {name!r} has no settings{_nearest(name, names)}")
+                    raise ValueError(f"grid.{key}: {name!r} has no settings{nearest(name, names)}")
             if len(set(chosen)) != len(chosen):
                 raise ValueError(f"grid.{key}: a name occurs twice")
         if not self.cells:
@@ -286,32 +252,24 @@ class Params(_Section):
         floor = [Cell(name, NO_MODE) for name in self.grid.floor]
         return floor + [Cell(s, m) for s in self.grid.strategies for m in self.grid.modes]
 
-    def strategy_settings(self, name: str) -> Vanilla | SelfCorrective | NoRetrieval:
-        """Settings of one strategy, retrieving or not.
-
-        Raises:
-            ArenaError: the strategy is unknown or has no settings.
-        """
-        found: Any = getattr(self.strategy, name, None) or getattr(self.floor, name, None)
-        known = [*Strategies.model_fields, *Floor.model_fields]
-        if name not in known or found is None:
-            raise ArenaError(f"params.yaml: strategy {name!r} is not set{_nearest(name, known)}")
-        settings: Vanilla | SelfCorrective | NoRetrieval = found
-        return settings
-
 
 def validate(values: object, source: str) -> Params:
-    """Check composed parameters.
+    """Check composed parameters, all but the settings of strategies, which `strategies.check` knows.
 
     Raises:
         ArenaError: naming the source, the key, and for an unknown key the nearest known one.
     """
     if not isinstance(values, dict):
         raise ArenaError(f"{source}: not a mapping of parameters; make it anew with `arena compose`")
+    return section(Params, values, source, "")
+
+
+def section(model: type[S], values: Mapping[str, Any], source: str, prefix: str) -> S:
+    """Check one section's values; `prefix` is where it stands in params.yaml, with a final dot."""
     try:
-        return Params.model_validate(values)
+        return model.model_validate(values)
     except ValidationError as error:
-        raise ArenaError(f"{source}: {_explain(error)}") from error
+        raise ArenaError(f"{source}: {_explain(error, model, prefix)}") from error
 
 
 def load(path: Path) -> Params:
@@ -325,19 +283,18 @@ def load(path: Path) -> Params:
     return validate(values, str(path))
 
 
-def _explain(error: ValidationError) -> str:
+def _explain(error: ValidationError, model: type[BaseModel], prefix: str) -> str:
     first = error.errors()[0]
-    key = ".".join(str(part) for part in first["loc"])
+    key = prefix + ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        return f"unknown key {key}{_nearest(str(first['loc'][-1]), _siblings(first['loc'][:-1]))}"
+        return f"unknown key {key}{nearest(str(first['loc'][-1]), _siblings(model, first['loc'][:-1]))}"
     if first["type"] == "missing":
         return f"key {key} is missing"
     message = first["msg"].removeprefix("Value error, ")
     return f"{key}: {message} (got {first['input']!r})" if key else message
 
 
-def _siblings(location: tuple[int | str, ...]) -> list[str]:
-    model: Any = Params
+def _siblings(model: Any, location: tuple[int | str, ...]) -> list[str]:
     for part in location:
         annotation = model.model_fields[part].annotation
         options = [a for a in getattr(annotation, "__args__", (annotation,)) if isinstance(a, type) and issubclass(a, BaseModel)]
@@ -345,6 +302,7 @@ def _siblings(location: tuple[int | str, ...]) -> list[str]:
     return list(model.model_fields)
 
 
-def _nearest(name: str, known: list[str] | tuple[str, ...]) -> str:
+def nearest(name: str, known: Sequence[str]) -> str:
+    """The end of an error message about an unknown name: the nearest known one, or all of them."""
     close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
     return f"; did you mean {close[0]}?" if close else f"; known: {', '.join(known)}"

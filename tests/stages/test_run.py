@@ -303,7 +303,7 @@ def test_a_failing_question_is_recorded_and_does_not_stop_the_cell(
 
 def test_a_failing_question_keeps_the_calls_it_had_paid_for(params: Params, inputs: Inputs, stub: Stub, ledger: Ledger) -> None:
     def behave(body: Any) -> Answer:
-        rewriting = body["max_tokens"] == params.strategy.self_corrective.rewrite_tokens  # type: ignore[union-attr]
+        rewriting = body["max_tokens"] == params.strategy["self_corrective"]["rewrite_tokens"]
         return completion("cheese") if rewriting else failing("What is cheese")(body)
 
     stub.behave = behave

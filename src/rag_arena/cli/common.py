@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import typer
 
 from rag_arena import compose as composing
-from rag_arena import layout
+from rag_arena import layout, strategies
 from rag_arena.errors import ArenaError
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.params import Llm, Params, load
@@ -21,6 +21,7 @@ T = TypeVar("T")
 def params_in_force() -> Params:
     """params.yaml, checked; a note says if it has drifted from conf/ and no runner has said so already."""
     params = load(layout.PARAMS)
+    strategies.check(params)
     if "ARENA_DRIFT_CHECKED" not in os.environ and (drift := composing.drift(layout.CONF, layout.PARAMS)):
         typer.echo(f"note: params.yaml differs from conf/ in {len(drift)} keys; see `arena compose --check`", err=True)
     return params

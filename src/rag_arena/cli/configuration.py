@@ -6,9 +6,8 @@ from typing import Annotated
 import typer
 
 from rag_arena import compose as composing
-from rag_arena import layout
+from rag_arena import layout, strategies
 from rag_arena.cli.common import write_text
-from rag_arena.params import Params
 
 app = typer.Typer()
 
@@ -36,4 +35,4 @@ def compose(
 @app.command()
 def schema() -> None:
     """Print the JSON schema of params.yaml. Example: arena schema > workflow/schemas/params.schema.json"""
-    typer.echo(json.dumps(Params.model_json_schema(), indent=2))
+    typer.echo(json.dumps(strategies.full_model().model_json_schema(), indent=2))

@@ -189,7 +189,7 @@ def _refuse_too_many_failures(cell: Cell, rows: list[dict[str, Any]], limit: flo
 
 
 def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> Toolbox:
-    settings = params.strategy_settings(cell.strategy)
+    settings = strategies.settings(cell.strategy, params)
     prompts = Prompts(cell.strategy)
     if cell.retrieval == NO_MODE:
         nothing = RecordedRetriever({}, 0, _no_evidence)

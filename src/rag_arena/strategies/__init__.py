@@ -1,29 +1,70 @@
-"""Strategies: one folder each, holding the graph (wiring only) and the prompts that it alone reads.
+"""Strategies: one folder each, with `graph.py` (its settings and the wiring of its graph) and the prompts that it alone reads.
 
-`shared/` holds the prompts that several read; nodes and state are common to all.
+`shared/` holds the prompts that several read; nodes and state are common to all. The graph library is imported when a graph is
+built, so that checking settings costs nothing.
 """
 
 import importlib
-from typing import Any
+from pathlib import Path
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
 
-from langgraph.graph.state import CompiledStateGraph
+from pydantic import BaseModel, create_model
 
 from rag_arena.errors import ArenaError
-from rag_arena.strategies.state import State, Toolbox
+from rag_arena.params import Params, Section, nearest, section
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+_FOLDER = Path(__file__).parent
 
 
-def build(strategy: str) -> "CompiledStateGraph[State, Toolbox, Any, Any]":
-    """The compiled graph of a strategy.
+def known() -> list[str]:
+    """Names of all strategies: the folders that hold a graph."""
+    return sorted(path.parent.name for path in _FOLDER.glob("*/graph.py"))
+
+
+def settings(strategy: str, params: Params) -> Section:
+    """A strategy's own settings, checked against the class in its graph.py.
 
     Raises:
-        ArenaError: no folder of that name holds a graph.
+        ArenaError: the strategy does not exist or has no settings in params.yaml, or a key is unknown or out of bounds.
     """
-    name = f"{__name__}.{strategy}.graph"
-    try:
-        module = importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        if error.name and name.startswith(error.name):
-            raise ArenaError(f"strategy {strategy!r}: src/rag_arena/strategies/{strategy}/graph.py does not exist") from error
-        raise
-    graph: CompiledStateGraph[State, Toolbox, Any, Any] = module.build()
+    group = "floor" if strategy in params.floor else "strategy"
+    values = getattr(params, group).get(strategy)
+    module = _module(strategy)
+    if values is None:
+        configured = [*params.strategy, *params.floor]
+        raise ArenaError(f"params.yaml: strategy {strategy!r} has no settings{nearest(strategy, configured)}")
+    checked: Section = section(module.Settings, values, "params.yaml", f"{group}.{strategy}.")
+    return checked
+
+
+def check(params: Params) -> None:
+    """Check the settings of every strategy in params.yaml.
+
+    Raises:
+        ArenaError: as `settings`.
+    """
+    for strategy in (*params.strategy, *params.floor):
+        settings(strategy, params)
+
+
+def build(strategy: str) -> "CompiledStateGraph[Any, Any, Any, Any]":
+    """The compiled graph of a strategy."""
+    graph: CompiledStateGraph[Any, Any, Any, Any] = _module(strategy).build()
     return graph
+
+
+def full_model() -> type[BaseModel]:
+    """Params with the settings of every strategy in place, for the JSON schema."""
+    optional: dict[str, Any] = {name: (_module(name).Settings | None, None) for name in known()}
+    group = create_model("Strategies", __base__=Section, **optional)
+    return create_model("Params", __base__=Params, strategy=(group, ...), floor=(group, ...))
+
+
+def _module(strategy: str) -> ModuleType:
+    if strategy not in known():
+        raise ArenaError(f"strategy {strategy!r} does not exist{nearest(strategy, known())}")
+    return importlib.import_module(f"{__name__}.{strategy}.graph")
