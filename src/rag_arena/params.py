@@ -125,6 +125,9 @@ class Endpoint(Section):
     temperature: float | None = Field(0.0, description="null: not sent")
     seed: int | None = Field(None, description="null: not sent")
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = Field("max_tokens", description="what the server calls it")
+    structured_output: Literal["json_schema", "json_object", "none"] = Field(
+        "json_schema", description="how the judge's replies are held to a shape: by schema, as JSON, or by asking for it"
+    )
     threads: Positive = Field(1, description="computing threads (embedded only); changes replies in the last bits")
     context_tokens: Positive = Field(8192, description="context window (embedded only)")
 

@@ -69,7 +69,9 @@ with SnakemakeApi(OutputSettings()) as api:
         name = re.search(r"--single-item (\S+)", command)
         assert name, command
         deps = frozenset(dep for dep in job["deps"] if not dep.startswith(".snakemake/"))
-        stages[name.group(1)] = Stage(deps, frozenset(job["outs"]), frozenset(map(json.dumps, job["params"].values())))
+        stages[name.group(1)] = Stage(
+            deps, frozenset(job["outs"]), frozenset(json.dumps(v) for k, v in job["params"].items() if k != "dvc")
+        )
     return stages
 
 

@@ -1,8 +1,4 @@
 # Answers and judgements of every cell.
-def strategy_code(wildcards):
-    return code(f"strategies/{wildcards.strategy}")
-
-
 rule run:
     input:
         stale=".snakemake/stale/run@{strategy}-{retrieval}",
@@ -30,6 +26,7 @@ rule run:
     resources:
         model_slots=1,
     params:
+        dvc=DVC,
         embedder=config["embedder"],
         store=config["store"],
         retrieval=lookup(dpath="retrieval/{retrieval}", within=config),
@@ -37,7 +34,7 @@ rule run:
         endpoint=config["llm"]["endpoint"],
         run=config["run"],
     shell:
-        "({DVC} run@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} run@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
 
 
 rule run_floor:
@@ -63,11 +60,12 @@ rule run_floor:
     resources:
         model_slots=1,
     params:
+        dvc=DVC,
         strategy=lookup(dpath="floor/{strategy}", within=config),
         endpoint=config["llm"]["endpoint"],
         run=config["run"],
     shell:
-        "({DVC} run_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} run_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
 
 
 rule judge:
@@ -87,10 +85,11 @@ rule judge:
     resources:
         model_slots=1,
     params:
+        dvc=DVC,
         endpoint=config["judge"]["llm"]["endpoint"],
         metrics=config["judge"]["metrics"],
     shell:
-        "({DVC} judge@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} judge@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
 
 
 rule judge_floor:
@@ -110,10 +109,11 @@ rule judge_floor:
     resources:
         model_slots=1,
     params:
+        dvc=DVC,
         endpoint=config["judge"]["llm"]["endpoint"],
         metrics=config["judge"]["metrics"],
     shell:
-        "({DVC} judge_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} judge_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
 
 
 rule judge_truth:
@@ -133,8 +133,9 @@ rule judge_truth:
     resources:
         model_slots=1,
     params:
+        dvc=DVC,
         endpoint=config["judge"]["llm"]["endpoint"],
         rating_tokens=config["judge"]["metrics"]["rating_tokens"],
         known_truth=config["judge"]["known_truth"],
     shell:
-        "({DVC} judge_truth && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} judge_truth && touch -c {output}) > {log} 2>&1"

@@ -6,21 +6,17 @@ import sys
 import time
 from pathlib import Path
 
+from filelock import FileLock, Timeout
 from snakemake.exceptions import WorkflowError
 
 from rag_arena.compose import drift
 from rag_arena.errors import ArenaError
 
 # Rules call `dvc` and `arena` of the environment that runs Snakemake, activated or not.
-os.environ["PATH"] = f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}"
-
-if "ARENA_DRIFT_CHECKED" not in os.environ:
-    os.environ["ARENA_DRIFT_CHECKED"] = "1"  # once per run, not once per job
-    try:
-        for line in drift(Path("conf"), Path("params.yaml")):
-            print(f"note: params.yaml differs from conf/ in {line}", file=sys.stderr)
-    except ArenaError as error:
-        raise WorkflowError(str(error))
+os.environ.update(
+    PATH=os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
+    ARENA_DRIFT_CHECKED="1",  # said below, once for all stages
+)
 
 MODES = config["grid"]["modes"]
 STRATEGIES = config["grid"]["strategies"]
@@ -83,8 +79,25 @@ def mark_stale():
             os.utime(mark, (1, 1))  # older than any output
 
 
-if "ARENA_STALE_MARKED" not in os.environ:
-    os.environ["ARENA_STALE_MARKED"] = "1"  # once per run, not once per job
+def strategy_code(wildcards):
+    """What a strategy alone reads: its graph and its prompts."""
+    return code(f"strategies/{wildcards.strategy}")
+
+
+# Snakemake's own lock would outlive a killed run; this one ends with the process that holds it.
+RUN_LOCK = FileLock(".snakemake/run.lock")
+
+if workflow.is_main_process:
+    try:
+        RUN_LOCK.acquire(timeout=0)
+        for line in drift(Path("conf"), Path("params.yaml")):
+            print(f"note: params.yaml differs from conf/ in {line}", file=sys.stderr)
+    except ArenaError as error:
+        raise WorkflowError(str(error))
+    except Timeout:
+        raise WorkflowError(
+            "another run is under way in this folder; wait for it to end, or end it"
+        )
     mark_stale()
 
 LLM_CODE = ["artifacts.py", "llm", "metering.py"]

@@ -13,9 +13,10 @@ rule download:
     conda:
         "../envs/arena.yaml"
     params:
+        dvc=DVC,
         dataset=config["dataset"],
     shell:
-        "({DVC} download && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} download && touch -c {output}) > {log} 2>&1"
 
 
 rule index:
@@ -30,9 +31,10 @@ rule index:
     conda:
         "../envs/arena.yaml"
     params:
+        dvc=DVC,
         embedder=config["embedder"],
     shell:
-        "({DVC} index && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} index && touch -c {output}) > {log} 2>&1"
 
 
 rule sample:
@@ -48,9 +50,10 @@ rule sample:
     conda:
         "../envs/arena.yaml"
     params:
+        dvc=DVC,
         sample=config["sample"],
     shell:
-        "({DVC} sample && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} sample && touch -c {output}) > {log} 2>&1"
 
 
 rule retrieve:
@@ -68,8 +71,9 @@ rule retrieve:
     conda:
         "../envs/arena.yaml"
     params:
+        dvc=DVC,
         embedder=config["embedder"],
         store=config["store"],
         retrieval=lookup(dpath="retrieval/{retrieval}", within=config),
     shell:
-        "({DVC} retrieve@{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} retrieve@{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"

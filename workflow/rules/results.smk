@@ -33,9 +33,10 @@ rule aggregate:
     conda:
         "../envs/arena.yaml"
     params:
+        dvc=DVC,
         grid=config["grid"],
         price=config["llm"]["price"],
         judge_price=config["judge"]["llm"]["price"],
         report=config["report"],
     shell:
-        "({DVC} aggregate && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} aggregate && touch -c {output}) > {log} 2>&1"

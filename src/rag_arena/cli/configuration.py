@@ -1,6 +1,7 @@
 """Composing and describing the parameters."""
 
 import json
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -30,6 +31,18 @@ def compose(
         typer.echo(line)
     if new != old:
         write_text(layout.PARAMS, new)
+
+
+@app.command()
+def doctor() -> None:
+    """Check configuration, data, packages, models, endpoints, ledger and disk, and say what to mend. Example: arena doctor"""
+    from rag_arena.doctor import examine
+
+    ill = False
+    for finding in examine(Path("requirements.lock")):
+        typer.echo(f"{'ok  ' if finding.well else 'MEND'}  {finding.subject}: {finding.detail}")
+        ill = ill or not finding.well
+    raise typer.Exit(1 if ill else 0)
 
 
 @app.command()

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from rag_arena import artifacts
+from rag_arena.errors import ArenaError
 from rag_arena.llm.ledger import Entry, Ledger, default_path
 
 app = typer.Typer(no_args_is_help=True, help=__doc__)
@@ -21,6 +22,28 @@ def stats() -> None:
     for row in ledger.stats():
         name = json.loads(row.endpoint).get("base_url") or json.loads(row.endpoint)["model"]
         typer.echo(f"{name}: {row.calls} calls, {row.tokens_in} tokens in, {row.tokens_out} out, {row.seconds:.1f} s")
+    ledger.close()
+
+
+@app.command()
+def show(key: Annotated[str, typer.Argument(help="the beginning of a call's key, as in calls.parquet")]) -> None:
+    """Print recorded calls, request and reply. Example: arena ledger show 3fa9"""
+    ledger = Ledger(default_path())
+    found = ledger.find(key)
+    ledger.close()
+    if not found:
+        raise ArenaError(f"{default_path()}: no call has a key that begins with {key!r}")
+    for entry in found:
+        typer.echo(f"{entry.key}: {entry.tokens_in} tokens in, {entry.tokens_out} out, {entry.latency_s:.2f} s")
+        for part in (entry.endpoint, entry.request, entry.reply):
+            typer.echo(json.dumps(json.loads(part), indent=2, ensure_ascii=False))
+
+
+@app.command()
+def prune(days: Annotated[float, typer.Option(min=0, help="forget calls recorded more than this many days ago")]) -> None:
+    """Forget old calls; asking them again will cost. Example: arena ledger prune --days 90"""
+    ledger = Ledger(default_path())
+    typer.echo(f"{ledger.prune(days)} calls forgotten")
     ledger.close()
 
 

@@ -221,6 +221,25 @@ def request_settings(endpoint: Endpoint, max_tokens: int) -> dict[str, Any]:
     return settings
 
 
+def _refused_field(said: str, endpoint: Endpoint) -> str | None:
+    """What to change when a server says that it does not know a field of ours; None when it complains of something else."""
+    text = said.lower()
+    if not any(
+        word in text for word in ("support", "unknown", "unrecognized", "unexpected", "invalid", "not permitted", "extra")
+    ):
+        return None
+    other = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[endpoint.max_tokens_key]
+    advice = {
+        "response_format": "set structured_output of the endpoint to json_object or none",
+        "json_schema": "set structured_output of the endpoint to json_object or none",
+        endpoint.max_tokens_key: f"set max_tokens_key of the endpoint to {other}",
+        "temperature": "set temperature of the endpoint to null",
+        "seed": "set seed of the endpoint to null",
+        "logprobs": "this server gives no log-probabilities: choose another, or a strategy that reads none",
+    }
+    return next((what for field, what in advice.items() if field in text), None)
+
+
 def explain(error: openai.OpenAIError, endpoint: Endpoint) -> ArenaError:
     """The openai client's error as one line that says what to do; fatal ones as EndpointError."""
     where = endpoint.base_url or endpoint.model
@@ -228,6 +247,11 @@ def explain(error: openai.OpenAIError, endpoint: Endpoint) -> ArenaError:
         return EndpointError(f"{where}: refuses the key ({error.status_code}); check {endpoint.api_key_env}")
     if isinstance(error, openai.NotFoundError):
         return EndpointError(f"{where}: 404; check llm.endpoint.base_url and llm.endpoint.model ({endpoint.model})")
+    if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
+        said = " ".join(str(error.message).split())[:300]
+        if (advice := _refused_field(said, endpoint)) is not None:
+            return EndpointError(f"{where}: {error.status_code} {said}; {advice}")
+        return ArenaError(f"{where}: {error.status_code} {said}")
     if isinstance(error, openai.APITimeoutError):
         return ArenaError(f"{where}: no complete reply in time; raise llm.transport.deadline_s")
     if isinstance(error, openai.APIConnectionError):

@@ -144,6 +144,32 @@ class Ledger:
         with self._guarded():
             return [Stats(*row) for row in self._db.execute(query)]
 
+    def check(self) -> None:
+        """Read the whole file for damage and try to write to it.
+
+        Raises:
+            ArenaError: it is corrupt or cannot be written.
+        """
+        with self._guarded():
+            verdict = self._db.execute("PRAGMA quick_check(1)").fetchone()[0]
+            if verdict != "ok":
+                raise sqlite3.DatabaseError(verdict)
+            self._db.execute("BEGIN IMMEDIATE")
+            self._db.execute("ROLLBACK")
+
+    def find(self, start: str) -> list[Entry]:
+        """Calls whose key begins with `start`, at most 20."""
+        query = f"SELECT {_COLUMNS} FROM calls WHERE substr(key, 1, ?) = ? ORDER BY key LIMIT 20"
+        with self._guarded():
+            return [Entry(*row) for row in self._db.execute(query, (len(start), start))]
+
+    def prune(self, days: float) -> int:
+        """Forget calls recorded more than `days` ago; return how many."""
+        with self._guarded():
+            forgotten = self._db.execute("DELETE FROM calls WHERE created < datetime('now', ?)", (f"-{days} days",)).rowcount
+            self._db.execute("VACUUM")
+        return forgotten
+
     def close(self) -> None:
         """Close the file."""
         self._db.close()

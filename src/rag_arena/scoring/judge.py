@@ -30,6 +30,11 @@ from rag_arena.params import Endpoint, Metrics
 logging.getLogger("instructor").setLevel(logging.CRITICAL)  # failures are ours to report
 
 RATINGS = (0, 2, 4)
+_MODES = {
+    "json_schema": instructor.Mode.JSON_SCHEMA,
+    "json_object": instructor.Mode.JSON,
+    "none": instructor.Mode.MD_JSON,
+}
 _WORD = re.compile(r"\w+")
 _STOPWORDS = frozenset(ENGLISH_STOP_WORDS)
 
@@ -65,7 +70,7 @@ class Judge:
     """
 
     def __init__(self, client: openai.AsyncOpenAI, endpoint: Endpoint, metrics: Metrics) -> None:
-        self._client = instructor.from_openai(client, mode=instructor.Mode.JSON_SCHEMA)
+        self._client = instructor.from_openai(client, mode=_MODES[endpoint.structured_output])
         self._endpoint = endpoint
         self._metrics = metrics
 
