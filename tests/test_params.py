@@ -265,3 +265,31 @@ def test_a_file_that_breaks_the_schema_is_refused_by_its_name(params, tmp_path):
 @pytest.mark.parametrize("key", VALUES)
 def test_every_value_is_described(key):
     assert VALUES[key].description
+
+
+@pytest.mark.parametrize(
+    ("written", "ours", "theirs"),
+    [
+        ("1e-2", "'1e-2'", "0.01"),
+        ("010", "8", "10"),
+        ("yes", "True", "'yes'"),
+        ("1:30", "90", "'1:30'"),
+        ("0o14", "'0o14'", "12"),
+    ],
+)
+def test_what_the_runners_would_read_differently_is_refused(params, tmp_path, written, ours, theirs):
+    text = yaml.safe_dump(params.model_dump())
+    old = f"threshold: {params.strategy['self_corrective']['threshold']}"
+    assert text.count(old) == 1
+    (tmp_path / "params.yaml").write_text(text.replace(old, f"threshold: {written}"), encoding="utf-8")
+    with pytest.raises(ArenaError) as caught:
+        load(tmp_path / "params.yaml")
+    reading = f"strategy.self_corrective.threshold is {ours} to Snakemake and {theirs} to DVC"
+    assert str(caught.value) == f"{tmp_path / 'params.yaml'}: {reading}; write the number in full or quote it"
+
+
+def test_a_key_written_twice_is_refused(params, tmp_path):
+    text = yaml.safe_dump(params.model_dump()) + "experiment: again\n"
+    (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
+    with pytest.raises(ArenaError, match=r"not YAML .*experiment"):
+        load(tmp_path / "params.yaml")

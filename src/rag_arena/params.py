@@ -1,12 +1,14 @@
 """The typed form of params.yaml: every key, its meaning and its bounds. Unknown keys are errors at every level."""
 
 import difflib
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
 
 from rag_arena.errors import ArenaError
 from rag_arena.records import Cell
@@ -276,14 +278,33 @@ def section(model: type[S], values: Mapping[str, Any], source: str, prefix: str)
 
 
 def load(path: Path) -> Params:
-    """Read and check params.yaml."""
+    """Read and check params.yaml.
+
+    Hydra and Snakemake read YAML 1.1 (`010` is 8, `yes` is true), DVC reads 1.2 (10, "yes"); what they would read differently is
+    refused.
+    """
     try:
-        values = yaml.safe_load(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
+        values = yaml.safe_load(text)
+        as_dvc = YAML(typ="safe", pure=True).load(text)
     except FileNotFoundError as error:
         raise ArenaError(f"{path}: missing; make it with `arena compose`") from error
-    except (yaml.YAMLError, UnicodeDecodeError) as error:
+    except (yaml.YAMLError, YAMLError, UnicodeDecodeError) as error:
         raise ArenaError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
+    for key, ours, theirs in _disagreements(values, as_dvc, ""):
+        raise ArenaError(f"{path}: {key} is {ours!r} to Snakemake and {theirs!r} to DVC; write the number in full or quote it")
     return validate(values, str(path))
+
+
+def _disagreements(ours: Any, theirs: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(ours, dict) and isinstance(theirs, dict) and set(ours) == set(theirs):
+        for name in ours:
+            yield from _disagreements(ours[name], theirs[name], f"{key}.{name}" if key else str(name))
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for position, pair in enumerate(zip(ours, theirs, strict=True)):
+            yield from _disagreements(*pair, f"{key}[{position}]")
+    elif (type(ours), ours) != (type(theirs), theirs) and ours == ours:  # NaN is refused elsewhere
+        yield key, ours, theirs
 
 
 def _explain(error: ValidationError, model: type[BaseModel], prefix: str) -> str:
