@@ -8,6 +8,7 @@ import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import openai
 
@@ -140,11 +141,15 @@ def _model(llm: Llm, key: str) -> str:
         raise ArenaError(f"{key}: no key; set {endpoint.api_key_env} (any word for a server without keys)")
     with openai.OpenAI(base_url=endpoint.base_url, api_key=secret, max_retries=0, timeout=llm.transport.deadline_s) as client:
         try:
-            client.chat.completions.create(
+            completion: Any = client.chat.completions.create(
                 model=endpoint.model,
                 messages=[{"role": "user", "content": "Say yes."}],
                 extra_body=request_settings(endpoint, 16),
             )
         except openai.OpenAIError as error:
-            raise ArenaError(f"{key}: {explain(error, endpoint)}") from error
+            raise explain(error, endpoint, key) from error
+        except ValueError:  # 200, said to be JSON, and not
+            completion = None
+    if not getattr(completion, "choices", None):
+        raise ArenaError(f"{endpoint.base_url}: 200 without a chat completion; mend {key}.endpoint.base_url")
     return f"{endpoint.model} at {endpoint.base_url} answers"

@@ -46,10 +46,10 @@ def path(
         for hit in step.get("hits", []):
             mark = f"  {GOLD}" if hit["doc_id"] in gold else ""
             title = escape(document(hit["doc_id"]).title)
-            branch.add(f"{hit['doc_id']}  {title}  score {hit['score']:.3f}  cosine {hit['cosine']:.3f}{mark}")
+            branch.add(f"{escape(hit['doc_id'])}  {title}  score {hit['score']:.3f}  cosine {hit['cosine']:.3f}{mark}")
         for name in ("kept", "used"):
             if name in step:
-                marked = [f"{doc_id} {GOLD}" if doc_id in gold else doc_id for doc_id in step[name]]
+                marked = [f"{escape(doc_id)} {GOLD}" if doc_id in gold else escape(doc_id) for doc_id in step[name]]
                 branch.add(f"{name}: {', '.join(marked) or 'nothing'}")
         for call in [call for call in waiting if call.node == step["node"] or call.node == step.get("correction")]:
             waiting.remove(call)
@@ -59,7 +59,7 @@ def path(
     if missed:
         branch = tree.add("[red]gold documents never seen[/red]")
         for doc_id in missed:
-            branch.add(f"{doc_id}  {escape(document(doc_id).title)}")
+            branch.add(f"{escape(doc_id)}  {escape(document(doc_id).title)}")
     return tree
 
 

@@ -58,7 +58,7 @@ def ask(
     state, meter = with_model(params.llm, work)
     documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
     calls = [CallSummary(c.node, c.tokens_in, c.tokens_out, c.latency_s, c.replayed) for c in meter.calls]
-    console = Console()
+    console = Console(emoji=False)
     console.print(path(f"{question}  ({cell})", state["trace"], calls, documents.__getitem__, ()))
     tokens = sum(c.tokens_in + c.tokens_out for c in calls)
     seconds = meter.search_s + sum(c.latency_s for c in calls)
@@ -87,12 +87,16 @@ def trace(
         for row in artifacts.read(layout.result("scores"), artifacts.SCORES).to_pylist()
         if row["question_id"] == question_id
     }
-    console = Console()
+    console = Console(emoji=False)
     console.print(f"[bold]{escape(question['question'])}[/bold]  ({question['question_type']})", highlight=False)
     console.print(f"reference: {escape(' | '.join((question['answer'], *question['aliases'])))}", highlight=False)
     for cell in params.cells:
         rows = artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS).to_pylist()
-        row = next(r for r in rows if r["question_id"] == question_id)
+        row = next((r for r in rows if r["question_id"] == question_id), None)
+        score = scores.get((cell.strategy, cell.retrieval))
+        if row is None or score is None:
+            where = layout.run(cell, "answers") if row is None else layout.result("scores")
+            raise ArenaError(f"{where}: nothing of question {question_id!r} in {cell}; run `snakemake --cores 4`")
         calls = [
             CallSummary(c["node"], c["tokens_in"], c["tokens_out"], c["latency_s"], c["replayed"])
             for c in artifacts.read(layout.run(cell, "calls"), artifacts.CALLS).to_pylist()
@@ -100,7 +104,6 @@ def trace(
         ]
         console.print()
         console.print(path(str(cell), json.loads(row["trace"]), calls, documents.__getitem__, question["gold_ids"]))
-        score = scores[cell.strategy, cell.retrieval]
         console.print(f"answer: {escape(row['answer'] or '')}" if row["error"] is None else f"failed: {escape(row['error'])}")
         verdict = {True: "correct", False: score["failure"], None: "correctness not known (no judgement)"}[score["correct"]]
         shown = ", ".join(f"{k} {score[k]:.2f}" for k in ("recall", "precision", "f1", "contains") if score[k] is not None)

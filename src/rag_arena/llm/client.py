@@ -1,13 +1,14 @@
 """The transport chain and the one client in front of it.
 
-`openai.AsyncOpenAI` -> httpx2 client -> `LedgerTransport` -> embedded model or network. Retries with back-off (and
-Retry-After) are the openai client's; recording, replay, sharing of identical calls, the concurrency limit and the
-deadline are the ledger transport's, and so hold for ragas's calls as well.
+`openai.AsyncOpenAI` -> httpx2 client -> `ReasoningTransport` -> `LedgerTransport` -> embedded model or network. Retries with
+back-off (and Retry-After) are the openai client's; recording, replay, sharing of identical calls, the concurrency limit and
+the deadline are the ledger transport's, and so hold for ragas's calls as well.
 """
 
 import asyncio
 import json
 import os
+import re
 import time
 from dataclasses import dataclass
 from typing import Any
@@ -18,10 +19,11 @@ import openai
 from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm import embedded
 from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical
-from rag_arena.llm.reasoning import split_reasoning
+from rag_arena.llm.reasoning import ReasoningTransport
 from rag_arena.metering import Call, current_node, labelled, record_call
 from rag_arena.params import Endpoint, Llm
 
+_OURS = "rag_arena"  # the extension of a response that carries an error of the ledger
 _KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")  # what the openai client's retries read
 
 
@@ -41,7 +43,16 @@ class LedgerTransport(httpx2.AsyncBaseTransport):
         self._under_way: dict[str, asyncio.Future[Entry | httpx2.Response]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
-        """Answer from the ledger, from an identical call under way, or from the inner transport."""
+        """Answer from the ledger, from an identical call under way, or from the inner transport.
+
+        A ledger that fails is told as a refusal: the openai client would try an exception again, and pay again.
+        """
+        try:
+            return await self._answer(request)
+        except ArenaError as error:
+            return httpx2.Response(400, json={}, headers={"x-should-retry": "false"}, extensions={_OURS: error}, request=request)
+
+    async def _answer(self, request: httpx2.Request) -> httpx2.Response:
         body = canonical(json.loads(await request.aread()))
         key = call_key(self._identity, body)
         entry = self._ledger.get(key)
@@ -162,7 +173,7 @@ def connect(llm: Llm, ledger: Ledger) -> openai.AsyncOpenAI:
         api_key=key,
         max_retries=transport.max_retries,
         timeout=None,  # the ledger transport keeps the deadline, queueing excluded
-        http_client=httpx2.AsyncClient(transport=ledgered, timeout=None),
+        http_client=httpx2.AsyncClient(transport=ReasoningTransport(ledgered), timeout=None),
     )
 
 
@@ -204,7 +215,7 @@ class ChatModel:
             except openai.OpenAIError as error:
                 raise explain(error, self.endpoint) from error
         choice = completion.choices[0]
-        thoughts, text = split_reasoning(choice.message.content or "")
+        text, thoughts = choice.message.content or "", getattr(choice.message, "reasoning_content", None) or ""
         if not text:
             found = "only reasoning" if thoughts else "an empty reply"
             raise ArenaError(f"{self.endpoint.model}: {found} at {node} (finish_reason {choice.finish_reason}); raise max_tokens")
@@ -221,44 +232,64 @@ def request_settings(endpoint: Endpoint, max_tokens: int) -> dict[str, Any]:
     return settings
 
 
-def _refused_field(said: str, endpoint: Endpoint) -> str | None:
+_REFUSES = re.compile(
+    r"support|unknown|unrecogni|unexpected|unavailable|invalid|not (permitted|allowed)|forbidden|must be (one of|')|enabled only"
+)
+_TOO_MUCH = re.compile(r"too (large|long|many)|context (length|size|window)|at (most|least)")  # of this question alone
+
+
+def _refused_field(said: str, endpoint: Endpoint, section: str) -> str | None:
     """What to change when a server says that it does not know a field of ours; None when it complains of something else."""
     text = said.lower()
-    if not any(
-        word in text for word in ("support", "unknown", "unrecognized", "unexpected", "invalid", "not permitted", "extra")
-    ):
+    if not _REFUSES.search(text) or _TOO_MUCH.search(text):
         return None
     other = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[endpoint.max_tokens_key]
+    shapes = " or ".join(shape for shape in ("json_schema", "json_object", "none") if shape != endpoint.structured_output)
+    reshape = f"set {section}.endpoint.structured_output to {shapes}"
     advice = {
-        "response_format": "set structured_output of the endpoint to json_object or none",
-        "json_schema": "set structured_output of the endpoint to json_object or none",
-        endpoint.max_tokens_key: f"set max_tokens_key of the endpoint to {other}",
-        "temperature": "set temperature of the endpoint to null",
-        "seed": "set seed of the endpoint to null",
+        "response.format": reshape,
+        "json_schema": reshape,
+        endpoint.max_tokens_key: f"set {section}.endpoint.max_tokens_key to {other}",
+        "temperature": f"set {section}.endpoint.temperature to null",
+        "seed": f"set {section}.endpoint.seed to null",
         "logprobs": "this server gives no log-probabilities: choose another, or a strategy that reads none",
     }
-    return next((what for field, what in advice.items() if field in text), None)
+    return next((what for field, what in advice.items() if re.search(rf"\b{field}\b", text)), None)
 
 
-def explain(error: openai.OpenAIError, endpoint: Endpoint) -> ArenaError:
-    """The openai client's error as one line that says what to do; fatal ones as EndpointError."""
+def _said(error: openai.APIStatusError) -> str:
+    """The server's own words in one line: `message` of its error where that is a text, else the whole body."""
+    inner = error.body.get("message") if isinstance(error.body, dict) else None
+    return " ".join((inner if isinstance(inner, str) and inner.strip() else str(error.message)).split())[:300]
+
+
+def explain(error: openai.OpenAIError, endpoint: Endpoint, section: str = "llm") -> ArenaError:
+    """The openai client's error as one line that says what to do; fatal ones as EndpointError.
+
+    Args:
+        error: what the client raised.
+        endpoint: who was asked.
+        section: where the endpoint stands in params.yaml: llm or judge.llm.
+    """
     where = endpoint.base_url or endpoint.model
-    if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-        return EndpointError(f"{where}: refuses the key ({error.status_code}); check {endpoint.api_key_env}")
-    if isinstance(error, openai.NotFoundError):
-        return EndpointError(f"{where}: 404; check llm.endpoint.base_url and llm.endpoint.model ({endpoint.model})")
-    if isinstance(error, openai.BadRequestError | openai.UnprocessableEntityError):
-        said = " ".join(str(error.message).split())[:300]
-        if (advice := _refused_field(said, endpoint)) is not None:
-            return EndpointError(f"{where}: {error.status_code} {said}; {advice}")
-        return ArenaError(f"{where}: {error.status_code} {said}")
+    if isinstance(error, openai.APIStatusError):
+        if (ours := error.response.extensions.get(_OURS)) is not None:
+            return EndpointError(str(ours))
+        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+            return EndpointError(f"{where}: refuses the key ({error.status_code}); check {endpoint.api_key_env}")
+        if isinstance(error, openai.NotFoundError):
+            return EndpointError(
+                f"{where}: 404; check {section}.endpoint.base_url and {section}.endpoint.model ({endpoint.model})"
+            )
+        said = f"{where}: {error.status_code} {_said(error)}"
+        if error.status_code != 429 and (advice := _refused_field(_said(error), endpoint, section)) is not None:
+            return EndpointError(f"{said}; {advice}")
+        return ArenaError(said)
     if isinstance(error, openai.APITimeoutError):
-        return ArenaError(f"{where}: no complete reply in time; raise llm.transport.deadline_s")
+        return ArenaError(f"{where}: no complete reply in time; raise {section}.transport.deadline_s")
     if isinstance(error, openai.APIConnectionError):
         cause = error.__cause__
         if isinstance(cause, httpx2.ConnectError):
-            return EndpointError(f"{where}: nobody answers ({cause}); start the server or mend llm.endpoint.base_url")
+            return EndpointError(f"{where}: nobody answers ({cause}); start the server or mend {section}.endpoint.base_url")
         return ArenaError(f"{where}: {cause or error}")
-    if isinstance(error, openai.APIStatusError):
-        return ArenaError(f"{where}: {error.status_code} {' '.join(str(error.message).split())[:300]}")
     return ArenaError(f"{where}: {' '.join(str(error).split())[:300]}")

@@ -1,6 +1,10 @@
 """What a reasoning model thinks aloud is kept apart from what it answers."""
 
+import json
 import re
+from typing import Any
+
+import httpx2
 
 _TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 
@@ -25,3 +29,41 @@ def split_reasoning(text: str) -> tuple[str, str]:
         position = tag.end()
     (thoughts if depth else answer).append(text[position:])
     return "".join(thoughts).strip(), "".join(answer).strip()
+
+
+class ReasoningTransport(httpx2.AsyncBaseTransport):
+    """Moves what a model thought aloud from a reply's `content` to its `reasoning_content`, where some servers put it themselves.
+
+    So no reader of replies, ours or ragas's, takes a thought for an answer; the ledger below keeps each reply as it came.
+    """
+
+    def __init__(self, inner: httpx2.AsyncBaseTransport) -> None:
+        self._inner = inner
+
+    async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
+        """The inner transport's answer, a completion's thoughts set apart."""
+        response = await self._inner.handle_async_request(request)
+        if response.status_code != 200:
+            return response
+        reply = json.loads(await response.aread())
+        for choice in reply["choices"]:
+            _set_apart(choice["message"])
+        return httpx2.Response(200, json=reply)
+
+    async def aclose(self) -> None:
+        """Close the inner transport."""
+        await self._inner.aclose()
+
+
+def _set_apart(message: dict[str, Any]) -> None:
+    thoughts, message["content"] = split_reasoning(_text(message.get("content")))
+    given = (message.get(key) for key in ("reasoning_content", "reasoning"))
+    message["reasoning_content"] = thoughts or next((text for text in given if isinstance(text, str)), "")
+
+
+def _text(content: Any) -> str:
+    """A message's text; content may also be a list of parts, of which `thinking` ones become a think block."""
+    if isinstance(content, list):
+        parts = [part for part in content if isinstance(part, dict)]
+        return "".join(f"<think>{_text(p['thinking'])}</think>" if "thinking" in p else _text(p.get("text")) for p in parts)
+    return content if isinstance(content, str) else ""

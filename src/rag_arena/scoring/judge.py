@@ -179,7 +179,7 @@ class _Recorder(InstructorLLM):  # type: ignore[misc]
         except Exception as error:
             self.replies.append(None)
             cause = _openai_error(error)
-            if cause is not None and isinstance(refused := explain(cause, self._endpoint), EndpointError):
+            if cause is not None and isinstance(refused := explain(cause, self._endpoint, "judge.llm"), EndpointError):
                 self._fatal = refused
             raise
         self.replies.append(reply)

@@ -92,9 +92,12 @@ async def ask(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, ques
     """Answer one question of the user's, outside any sample.
 
     Raises:
-        ArenaError: the strategy or mode is unknown, or a call failed.
+        ArenaError: the strategy or mode is unknown or they do not go together, or a call failed.
     """
     graph: Any = strategies.build(cell.strategy)
+    if (cell.strategy in params.floor) != (cell.retrieval == NO_MODE):
+        mend = f"choose {NO_MODE} as its retrieval" if cell.strategy in params.floor else "choose a retrieval mode"
+        raise ArenaError(f"{cell}: {cell.strategy} {'never retrieves' if cell.strategy in params.floor else 'retrieves'}; {mend}")
     toolbox = _toolbox(cell, params, inputs, model)
     with metered() as meter:
         state: State = await graph.ainvoke({"question": question}, context=toolbox)

@@ -1,0 +1,153 @@
+"""A small project folder with hand-made data, and `arena` in it as a process of its own."""
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from rag_arena import artifacts
+from rag_arena.artifacts import Artifact
+from rag_arena.compose import compose
+from rag_arena.params import Params, validate
+from rag_arena.stages.index import index
+from rag_arena.stages.retrieve import retrieve
+
+ROOT = Path(__file__).parent.parent
+DATASET = "data/rivers"
+CORPUS = [
+    {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps."},
+    {"doc_id": "d2", "title": "Danube", "text": "The Danube begins in the Black Forest."},
+    {"doc_id": "d3", "title": "Cheese", "text": "Cheese is made of milk."},
+    {"doc_id": "d4", "title": "Elbe", "text": "The Elbe begins in Bohemia."},
+]
+QUESTIONS = [
+    ("q1", "Where does the Rhine begin?", "the Alps", ["Alps"], "single_hop", ["d1"]),
+    ("q2", "Where does the Danube begin?", "the Black Forest", [], "single_hop", ["d2"]),
+    ("q3", "What is cheese made of?", "milk", [], "multi_hop", ["d3"]),
+    ("q4", "Where does the Elbe begin?", "Bohemia", [], "summary", ["d4"]),
+]
+OVERRIDES = [
+    "llm=openai",
+    "llm.endpoint.model=stub",
+    "llm@judge.llm=openai",
+    "judge.llm.endpoint.model=stub",
+    "dataset=folder",
+    f"dataset.path={DATASET}",
+    "retrieval=[dense]",
+    *(f"{llm}.transport.{key}" for llm in ("llm", "judge.llm") for key in ("max_retries=0", "max_concurrency=1")),
+]
+
+
+@dataclass(frozen=True)
+class Project:
+    """A folder with conf/, params.yaml, a dataset and the artifacts up to first-pass retrieval."""
+
+    folder: Path
+
+    def arena(self, *arguments: str, program: tuple[str, ...] = ("-m", "rag_arena"), **environment: str | None) -> Any:
+        """Run one command of the command line; a variable given as None is taken out of its environment."""
+        known = {key: value for key, value in {**os.environ, "COLUMNS": "", **environment}.items() if value}
+        command = (sys.executable, *program, *arguments)
+        return subprocess.run(command, cwd=self.folder, env=known, capture_output=True, text=True, timeout=120, check=False)
+
+    def ok(self, *arguments: str, **environment: str | None) -> str:
+        """What a command that must succeed prints."""
+        done = self.arena(*arguments, **environment)
+        assert done.returncode == 0, done.stderr
+        assert "Traceback" not in done.stderr
+        return str(done.stdout)
+
+    def change(self, changes: Mapping[str, Any]) -> None:
+        """Set keys of params.yaml, each named by its dotted path."""
+        path = self.folder / "params.yaml"
+        values = yaml.safe_load(path.read_text())
+        for key, value in changes.items():
+            *parents, last = key.split(".")
+            section = values
+            for parent in parents:
+                section = section[parent]
+            section[last] = value
+        path.write_text(yaml.safe_dump(values, sort_keys=False))
+
+    def point_at(self, url: str) -> None:
+        """Name one server as model and judge."""
+        self.change({"llm.endpoint.base_url": url, "judge.llm.endpoint.base_url": url})
+
+    def write(self, path: str, artifact: Artifact, rows: Iterable[Mapping[str, Any]]) -> None:
+        """Make an artifact by hand."""
+        artifacts.write(self.folder / path, artifacts.table(artifact, rows))
+
+    def read(self, path: str, artifact: Artifact) -> list[dict[str, Any]]:
+        """The rows of an artifact."""
+        rows: list[dict[str, Any]] = artifacts.read(self.folder / path, artifact).to_pylist()
+        return rows
+
+    def listing(self) -> dict[str, str]:
+        """Everything in the folder: files by their digest, folders as such."""
+        found = sorted(self.folder.rglob("*"))
+        return {
+            str(path.relative_to(self.folder)): hashlib.sha256(path.read_bytes()).hexdigest() if path.is_file() else "folder"
+            for path in found
+        }
+
+
+def lines(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows as JSON Lines."""
+    return "".join(json.dumps(row) + "\n" for row in rows)
+
+
+def corpus_rows() -> list[dict[str, Any]]:
+    """The dataset's documents as its Corpus.json has them."""
+    return [{"id": row["doc_id"], "title": row["title"], "context": row["text"]} for row in CORPUS]
+
+
+def question_rows() -> list[dict[str, Any]]:
+    """The dataset's questions as its Question.json has them."""
+    return [
+        {
+            "id": question_id,
+            "question": question,
+            "answer": answer,
+            "aliases": aliases,
+            "type": kind,
+            "supporting_facts": [{"doc_id": doc_id} for doc_id in gold],
+        }
+        for question_id, question, answer, aliases, kind, gold in QUESTIONS
+    ]
+
+
+def create(folder: Path) -> Project:
+    """A project whose model is asked nothing yet."""
+    made = Project(folder)
+    shutil.copytree(ROOT / "conf", folder / "conf")
+    text = compose(folder / "conf", OVERRIDES)
+    (folder / "params.yaml").write_text(text)
+    params: Params = validate(yaml.safe_load(text), "conf")
+    (folder / DATASET).mkdir(parents=True)
+    (folder / DATASET / "Corpus.json").write_text(lines(corpus_rows()))
+    (folder / DATASET / "Question.json").write_text(lines(question_rows()))
+    columns = ("question_id", "question", "answer", "aliases", "question_type", "gold_ids")
+    rows = [{**dict(zip(columns, q, strict=True)), "decomposition": []} for q in QUESTIONS]
+    corpus, questions = artifacts.table(artifacts.CORPUS, CORPUS), artifacts.table(artifacts.QUESTIONS, rows)
+    built = index(corpus, params.embedder, None)
+    hits, timings = retrieve("dense", params, corpus, built, questions)
+    for path, table in {
+        "data/corpus.parquet": corpus,
+        "data/questions.parquet": questions,
+        "data/index.parquet": built,
+        "data/retrieved/dense/hits.parquet": hits,
+        "data/retrieved/dense/timings.parquet": timings,
+    }.items():
+        artifacts.write(folder / path, table)
+    sampled = [{"question_id": q[0], "question_type": q[4], "stratum_size": 4, "stratum_weight": 1.0} for q in QUESTIONS]
+    made.write("data/sample/evaluation.parquet", artifacts.SAMPLE, sampled)
+    made.write("data/sample/calibration.parquet", artifacts.SAMPLE, [])
+    return made

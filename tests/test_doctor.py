@@ -1,0 +1,240 @@
+"""Every finding of `arena doctor`, well and ill."""
+
+import importlib.metadata
+import json
+import os
+import socket
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from rag_arena import doctor
+from rag_arena.doctor import Finding, examine
+from tests.project import DATASET, ROOT, Project, lines, question_rows
+from tests.stub import Answer, Stub, completion
+
+OPENAI = importlib.metadata.version("openai")
+
+
+def with_json(value: Any, status: int = 200) -> Answer:
+    return Answer(status, json.dumps(value).encode(), {"content-type": "application/json"})
+
+
+@pytest.fixture
+def at(project: Project, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> Project:
+    """A project that lacks nothing, in which this process stands."""
+    project.point_at(stub.url)
+    (project.folder / "requirements.lock").write_text(f"openai=={OPENAI} \\\n    --hash=sha256:00\n")
+    monkeypatch.chdir(project.folder)
+    monkeypatch.setattr(doctor, "FREE_GB", 0.0)
+    return project
+
+
+def findings() -> dict[str, Finding]:
+    return {finding.subject: finding for finding in examine(Path("requirements.lock"))}
+
+
+def only_ill(subject: str) -> str:
+    """What is wrong with the one thing that is."""
+    found = findings()
+    assert [finding.subject for finding in found.values() if not finding.well] == [subject]
+    return found[subject].detail
+
+
+def test_where_all_is_well_everything_is_named(at: Project, stub: Stub, tmp_path: Path) -> None:
+    found = findings()
+    assert all(finding.well for finding in found.values())
+    details = {subject: finding.detail for subject, finding in found.items()}
+    assert "GB free at" in details.pop("disk")
+    assert details == {
+        "packages": "1 packages as pinned",
+        "ledger": f"{tmp_path}/ledger.sqlite: 0 calls",
+        "configuration": details["configuration"],
+        "dataset": f"{DATASET}: 4 documents, 4 questions",
+        "embedder": "minilm answers with 384 dimensions",
+        "model": f"stub at {stub.url} answers",
+    }
+    assert details["configuration"].startswith("3 cells (no_retrieval-none, vanilla-dense, self_corrective-dense); differs from")
+
+
+def test_the_command_ends_with_status_0_when_all_is_well_and_1_when_not(at: Project, stub: Stub) -> None:
+    program = ("-c", "from rag_arena import cli, doctor; doctor.FREE_GB = 0.0; cli.main()")
+    done = at.arena("doctor", program=program)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert {line.split()[0] for line in done.stdout.splitlines()} == {"ok"}
+    done = at.arena("doctor", program=program, OPENAI_API_KEY=None)
+    assert (done.returncode, done.stderr) == (1, "")
+    assert "MEND  model: llm: no key; set OPENAI_API_KEY (any word for a server without keys)" in done.stdout.splitlines()
+
+
+def test_the_projects_own_lock_pins_every_package_it_names() -> None:
+    named = [line.split()[0] for line in (ROOT / "requirements.lock").read_text().splitlines() if line[:1].isalpha()]
+    assert all(doctor._PINNED.match(name) for name in named)
+
+
+# Packages
+
+
+def test_a_package_of_another_version_is_told(at: Project) -> None:
+    Path("requirements.lock").write_text("openai==0.0.1 \\\n")
+    expected = f"1 packages differ from requirements.lock (openai {OPENAI} instead of 0.0.1); delete .venv and run `make setup`"
+    assert only_ill("packages") == expected
+
+
+def test_a_package_that_is_absent_is_told(at: Project) -> None:
+    Path("requirements.lock").write_text("no-such-package==1.0 \\\n")
+    assert "(no-such-package absent instead of 1.0)" in only_ill("packages")
+
+
+def test_a_package_for_another_platform_is_passed_over(at: Project) -> None:
+    Path("requirements.lock").write_text(f"colorama==0.0.1 ; sys_platform == 'win32' \\\nopenai=={OPENAI} \\\n")
+    assert findings()["packages"] == Finding("packages", True, "1 packages as pinned")
+
+
+def test_a_missing_lock_is_told(at: Project) -> None:
+    Path("requirements.lock").unlink()
+    assert only_ill("packages") == "requirements.lock: missing; run from the project's folder"
+
+
+# Disk and ledger
+
+
+def test_too_little_free_space_is_told(at: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "FREE_GB", 1e9)
+    assert only_ill("disk").endswith("GB free, 1e+09 are advised; free space")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_that_cannot_be_written_is_told(at: Project) -> None:
+    Path("data").chmod(0o500)
+    detail = only_ill("disk")
+    Path("data").chmod(0o700)
+    assert detail == "data: cannot be written (Permission denied); mend the rights"
+
+
+def test_a_ledger_that_cannot_be_made_is_told(at: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("ARENA_LEDGER", str(tmp_path / "file/in/ledger.sqlite"))
+    assert only_ill("ledger").endswith("the ledger's folder cannot be made (Not a directory); set ARENA_LEDGER")
+
+
+def test_a_corrupt_ledger_is_told(at: Project, tmp_path: Path) -> None:
+    (tmp_path / "ledger.sqlite").write_bytes(b"no database at all" * 100)
+    assert only_ill("ledger").startswith(
+        f"{tmp_path}/ledger.sqlite: the ledger is corrupt (file is not a database); move it away"
+    )
+
+
+# Configuration and data
+
+
+def test_parameters_that_break_the_schema_are_told_and_what_depends_on_them_is_not_looked_at(at: Project) -> None:
+    at.change({"sample.evalution": 3})
+    assert only_ill("configuration") == "params.yaml: unknown key sample.evalution; did you mean evaluation?"
+    assert list(findings()) == ["packages", "disk", "ledger", "configuration"]
+
+
+def test_a_strategys_unknown_setting_is_told(at: Project) -> None:
+    at.change({"strategy.vanilla.kk": 3})
+    assert only_ill("configuration") == "params.yaml: unknown key strategy.vanilla.kk; did you mean k?"
+
+
+def test_missing_parameters_are_told(at: Project) -> None:
+    Path("params.yaml").unlink()
+    assert only_ill("configuration") == "params.yaml: missing; make it with `arena compose`"
+
+
+def test_an_experiment_that_does_not_exist_is_told(at: Project) -> None:
+    at.change({"experiment": "nowhere"})
+    assert "nowhere" in only_ill("configuration")
+
+
+def test_parameters_as_composed_do_not_differ(at: Project) -> None:
+    at.ok("compose")
+    detail = findings()["configuration"].detail
+    assert "differs" not in detail
+    assert yaml.safe_load(Path("params.yaml").read_text())["experiment"] == "demo"
+
+
+def test_a_missing_dataset_is_told(at: Project) -> None:
+    at.change({"dataset.path": "data/nowhere"})
+    assert only_ill("dataset").startswith("data/nowhere/Corpus.json: missing; the folder must hold")
+
+
+def test_supporting_facts_that_fit_no_document_are_counted(at: Project) -> None:
+    rows = [{**row, "supporting_facts": [*row["supporting_facts"], {"title": "Oder"}]} for row in question_rows()]
+    (Path(DATASET) / "Question.json").write_text(lines(rows))
+    assert findings()["dataset"].detail == f"{DATASET}: 4 documents, 4 questions, 4 supporting facts unresolved"
+
+
+# Models
+
+
+def test_the_embedded_models_file_is_looked_for(at: Project) -> None:
+    at.ok("compose", "llm=embedded", "llm@judge.llm=embedded", "dataset=folder", f"dataset.path={DATASET}")
+    assert findings()["model"].detail == "smollm2-135m-instruct: SmolLM2-135M-Instruct.Q4_1.gguf is in place"
+
+
+def test_a_missing_key_is_told_by_its_variable(at: Project, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY")
+    assert only_ill("model") == "llm: no key; set OPENAI_API_KEY (any word for a server without keys)"
+    assert stub.requests == []
+
+
+@pytest.mark.parametrize(
+    ("status", "mend"),
+    [
+        (401, "refuses the key (401); check OPENAI_API_KEY"),
+        (403, "refuses the key (403); check OPENAI_API_KEY"),
+        (404, "404; check llm.endpoint.base_url and llm.endpoint.model (stub)"),
+    ],
+)
+def test_a_server_that_refuses_key_or_model_is_told(at: Project, stub: Stub, status: int, mend: str) -> None:
+    stub.behave = lambda _: with_json({"error": {"message": "stub-key is no good"}}, status)
+    assert only_ill("model") == f"{stub.url}: {mend}"
+
+
+def test_a_field_that_the_server_does_not_know_is_told_with_the_key_to_change(at: Project, stub: Stub) -> None:
+    stub.behave = lambda _: with_json({"error": {"message": "Unrecognized request argument supplied: temperature"}}, 400)
+    assert only_ill("model").endswith("; set llm.endpoint.temperature to null")
+
+
+def test_an_url_where_nobody_answers_is_told(at: Project) -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        at.point_at(url := f"http://127.0.0.1:{free.getsockname()[1]}/v1")
+    detail = only_ill("model")
+    assert detail.startswith(f"{url}: nobody answers (")
+    assert detail.endswith("; start the server or mend llm.endpoint.base_url")
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        Answer(content=b"<html>It works!</html>", headers={"content-type": "text/html"}),
+        Answer(content=b"<html>It works!</html>", headers={"content-type": "application/json"}),
+        with_json({"error": {"message": "overloaded"}}),
+        with_json([1]),
+        Answer(),
+    ],
+    ids=["a page", "a page called JSON", "an error object", "a list", "nothing"],
+)
+def test_an_url_where_something_else_answers_is_told(at: Project, stub: Stub, answer: Answer) -> None:
+    stub.behave = lambda _: answer
+    assert only_ill("model") == f"{stub.url}: 200 without a chat completion; mend llm.endpoint.base_url"
+
+
+def test_the_judge_is_asked_for_itself_when_it_is_another(at: Project, stub: Stub) -> None:
+    at.change({"judge.llm.endpoint.model": "absent"})
+    stub.behave = lambda body: with_json({}, 404) if body["model"] == "absent" else completion("yes")
+    expected = f"{stub.url}: 404; check judge.llm.endpoint.base_url and judge.llm.endpoint.model (absent)"
+    assert only_ill("judge") == expected
+    assert [body["model"] for body in stub.requests] == ["stub", "absent"]
+
+
+def test_a_recorded_reply_does_not_hide_a_wrong_key(at: Project, stub: Stub) -> None:
+    assert findings()["model"].well
+    stub.behave = lambda _: with_json({}, 401)
+    assert "refuses the key" in only_ill("model")

@@ -1,0 +1,106 @@
+"""The path of a question as a tree, rendered as a terminal would show it."""
+
+import io
+from typing import Any
+
+from rich.console import Console
+
+from rag_arena.explain import CallSummary, path
+from rag_arena.records import Document
+
+DOCUMENTS = {
+    "d1": Document("d1", "Rhine", "It begins in the Alps."),
+    "d2": Document("d2", "Danube", "It begins in the Black Forest."),
+    "d3": Document("d3", "Elbe", "It begins in Bohemia."),
+    "[d4]": Document("[d4]", "[bold]Oder[/bold]", "It begins in Moravia."),
+}
+
+
+def hit(doc_id: str, score: float = 0.5, cosine: float = 0.25) -> dict[str, Any]:
+    return {"doc_id": doc_id, "score": score, "cosine": cosine}
+
+
+def call(node: str, tokens_in: int = 10, replayed: bool = False) -> CallSummary:
+    return CallSummary(node, tokens_in, 3, 0.5, replayed)
+
+
+def shown(
+    trace: list[dict[str, Any]], calls: list[CallSummary] | None = None, gold: tuple[str, ...] = (), heading: str = "cell"
+) -> list[str]:
+    """The lines of the tree, without colours."""
+    console = Console(width=160, record=True, file=io.StringIO(), emoji=False)
+    console.print(path(heading, trace, calls or [], DOCUMENTS.__getitem__, gold))
+    return [line.rstrip() for line in console.export_text().splitlines()]
+
+
+RETRIEVE = {"node": "retrieve", "query": "Where?", "hits": [hit("d1"), hit("d2")]}
+GENERATE = {"node": "generate", "used": ["d1", "d2"], "finish_reason": "stop"}
+
+
+def test_the_whole_path_stands_as_a_tree() -> None:
+    assert shown([RETRIEVE, GENERATE], [call("generate", replayed=True)], ("d2", "d3")) == [
+        "cell",
+        "├── retrieve  query Where?",
+        "│   ├── d1  Rhine  score 0.500  cosine 0.250",
+        "│   └── d2  Danube  score 0.500  cosine 0.250  gold",
+        "├── generate  finish_reason stop",
+        "│   ├── used: d1, d2 gold",
+        "│   └── call: 10 tokens in, 3 out, 0.50 s, replayed",
+        "└── gold documents never seen",
+        "    └── d3  Elbe",
+    ]
+
+
+def test_gold_documents_are_marked_wherever_they_are_listed() -> None:
+    keep = {"node": "keep", "floor": 0.1, "kept": ["d1"]}
+    marked = [line for line in shown([RETRIEVE, keep, GENERATE], gold=("d1",)) if line.endswith("gold") or "gold," in line]
+    assert [line.strip("│├└─ ") for line in marked] == [
+        "d1  Rhine  score 0.500  cosine 0.250  gold",
+        "kept: d1 gold",
+        "used: d1 gold, d2",
+    ]
+
+
+def test_without_missed_gold_documents_none_are_told() -> None:
+    assert "never seen" not in "\n".join(shown([RETRIEVE], gold=("d1", "d2")))
+
+
+def test_a_gold_document_that_a_correction_brings_was_seen() -> None:
+    correct = {"node": "correct", "correction": "widen", "hits": [hit("d3")]}
+    assert "never seen" not in "\n".join(shown([RETRIEVE, correct], gold=("d3",)))
+
+
+def test_a_step_that_kept_nothing_says_so() -> None:
+    assert shown([{"node": "keep", "kept": []}])[-1].strip("└─ ") == "kept: nothing"
+
+
+def test_each_call_stands_under_the_step_that_made_it() -> None:
+    correct = {"node": "correct", "correction": "rewrite", "query": "Which river?", "hits": []}
+    found = shown([RETRIEVE, correct, GENERATE], [call("rewrite", tokens_in=11), call("generate", tokens_in=12)])
+    places = [line.strip("│├└─ ").split()[0] for line in found if not line.strip("│├└─ ").startswith(("d1", "d2", "used"))]
+    assert places == ["cell", "retrieve", "correct", "call:", "generate", "call:"]
+    assert [line.split("call: ")[1].split()[0] for line in found if "call:" in line] == ["11", "12"]
+
+
+def test_a_call_is_shown_once_when_its_step_occurs_twice() -> None:
+    found = shown([GENERATE, GENERATE], [call("generate")])
+    assert sum("call:" in line for line in found) == 1
+
+
+def test_brackets_in_questions_ids_titles_and_queries_are_shown_as_they_are() -> None:
+    trace = [
+        {"node": "retrieve", "query": "[red]Where[/red]?", "hits": [hit("[d4]")]},
+        {"node": "generate", "used": ["[d4]"], "thoughts": "[/b] hm"},
+    ]
+    found = "\n".join(shown(trace, heading="What is [x]?"))
+    for text in ("What is [x]?", "query [red]Where[/red]?", "[d4]  [bold]Oder[/bold]  score", "used: [d4]", "thought: [/b] hm"):
+        assert text in found
+
+
+def test_brackets_in_a_missed_documents_id_are_shown_as_they_are() -> None:
+    assert "[d4]  [bold]Oder[/bold]" in shown([RETRIEVE], gold=("[d4]",))[-1]
+
+
+def test_thoughts_are_cut_after_200_characters() -> None:
+    found = "\n".join(shown([{"node": "generate", "thoughts": "w" * 500}]))
+    assert found.count("w") == 200
