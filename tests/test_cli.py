@@ -323,6 +323,17 @@ def test_the_leaderboard_before_any_run_says_what_is_missing(small_project: Proj
     assert refusal(small_project, "leaderboard") == "arena: results/leaderboard.csv: missing; run `snakemake --cores 4`"
 
 
+def test_any_table_of_the_results_is_printed_by_name(finished: Project) -> None:
+    names = finished.ok("table").split()
+    assert {"scores", "retrieval_quality", "disagreement"} <= set(names)
+    shown = finished.ok("table", "scores").split()
+    assert {"strategy", "failure", *(cell.strategy for cell in CELLS)} <= set(shown)
+
+
+def test_a_table_that_is_not_there_is_refused_with_the_nearest(finished: Project) -> None:
+    assert refusal(finished, "table", "score") == "arena: results/score.parquet: missing; did you mean scores?"
+
+
 # ledger
 
 

@@ -3,6 +3,7 @@
 import json
 from typing import Annotated, Any
 
+import pyarrow.parquet as pq
 import typer
 from rich.console import Console
 from rich.markup import escape
@@ -10,7 +11,7 @@ from rich.markup import escape
 from rag_arena import artifacts, layout
 from rag_arena.cli.common import params_in_force, with_model
 from rag_arena.errors import ArenaError
-from rag_arena.params import NO_MODE, load
+from rag_arena.params import NO_MODE, load, nearest
 from rag_arena.records import Cell
 
 app = typer.Typer()
@@ -25,6 +26,37 @@ def leaderboard(
     from rag_arena.leaderboard import render
 
     render(Console(), params_in_force(), question_type, markdown)
+
+
+@app.command()
+def table(
+    name: Annotated[
+        str, typer.Argument(help="a table of results/, e.g. retrieval_quality; without it, their names are listed")
+    ] = "",
+) -> None:
+    """Print a table of results/. Example: arena table retrieval_quality"""
+    from rich.box import SIMPLE
+    from rich.table import Table
+
+    known = {path.stem: path for path in sorted(layout.RESULTS.glob("*.parquet"))}
+    if not name:
+        typer.echo("\n".join(known))
+        return
+    if name not in known:
+        raise ArenaError(f"{layout.result(name)}: missing{nearest(name, list(known))}")
+    rows = pq.read_table(known[name])
+    shown = Table(*rows.column_names, box=SIMPLE, pad_edge=False)
+    for row in rows.to_pylist():
+        shown.add_row(*(_cell_text(value) for value in row.values()))
+    console = Console(emoji=False)
+    console.width = max(console.width, 160)
+    console.print(shown)
+
+
+def _cell_text(value: Any) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))
 
 
 @app.command()
