@@ -34,7 +34,7 @@ rule run:
         endpoint=config["llm"]["endpoint"],
         run=config["run"],
     shell:
-        "({params.dvc} run@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} run@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule run_floor:
@@ -65,7 +65,7 @@ rule run_floor:
         endpoint=config["llm"]["endpoint"],
         run=config["run"],
     shell:
-        "({params.dvc} run_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} run_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule judge:
@@ -89,7 +89,7 @@ rule judge:
         endpoint=config["judge"]["llm"]["endpoint"],
         metrics=config["judge"]["metrics"],
     shell:
-        "({params.dvc} judge@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} judge@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule judge_floor:
@@ -113,7 +113,7 @@ rule judge_floor:
         endpoint=config["judge"]["llm"]["endpoint"],
         metrics=config["judge"]["metrics"],
     shell:
-        "({params.dvc} judge_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} judge_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule judge_truth:
@@ -138,4 +138,4 @@ rule judge_truth:
         rating_tokens=config["judge"]["metrics"]["rating_tokens"],
         known_truth=config["judge"]["known_truth"],
     shell:
-        "({params.dvc} judge_truth && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} judge_truth && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"

@@ -16,7 +16,7 @@ rule download:
         dvc=DVC,
         dataset=config["dataset"],
     shell:
-        "({params.dvc} download && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} download && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule index:
@@ -34,7 +34,7 @@ rule index:
         dvc=DVC,
         embedder=config["embedder"],
     shell:
-        "({params.dvc} index && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} index && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule sample:
@@ -53,7 +53,7 @@ rule sample:
         dvc=DVC,
         sample=config["sample"],
     shell:
-        "({params.dvc} sample && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} sample && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
 rule retrieve:
@@ -76,4 +76,4 @@ rule retrieve:
         store=config["store"],
         retrieval=lookup(dpath="retrieval/{retrieval}", within=config),
     shell:
-        "({params.dvc} retrieve@{wildcards.retrieval} && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} retrieve@{wildcards.retrieval} && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"

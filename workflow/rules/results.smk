@@ -39,4 +39,4 @@ rule aggregate:
         judge_price=config["judge"]["llm"]["price"],
         report=config["report"],
     shell:
-        "({params.dvc} aggregate && touch -c {output}) > {log} 2>&1"
+        "({params.dvc} aggregate && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"

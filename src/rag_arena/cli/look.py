@@ -48,9 +48,7 @@ def table(
     shown = Table(*rows.column_names, box=SIMPLE, pad_edge=False)
     for row in rows.to_pylist():
         shown.add_row(*(_cell_text(value) for value in row.values()))
-    console = Console(emoji=False)
-    console.width = max(console.width, 160)
-    console.print(shown)
+    Console(emoji=False, width=1000).print(shown)  # as wide as it needs: a table that is cut says nothing
 
 
 def _cell_text(value: Any) -> str:

@@ -23,6 +23,7 @@ from rag_arena.llm.reasoning import ReasoningTransport
 from rag_arena.metering import Call, current_node, labelled, record_call
 from rag_arena.params import Endpoint, Llm
 
+_SECRET_LENGTH = 12  # shorter ones are words for servers without keys, and may occur in any answer
 _OURS = "rag_arena"  # the extension of a response that carries an error of the ledger
 _KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")  # what the openai client's retries read
 
@@ -103,7 +104,7 @@ class LedgerTransport(httpx2.AsyncBaseTransport):
             try:
                 async with asyncio.timeout(self._deadline_s):
                     response = await self._inner.handle_async_request(request)
-                    content = await response.aread()
+                    content = _without_key(await response.aread(), request)
             except TimeoutError as error:
                 raise httpx2.ReadTimeout(f"no complete reply within {self._deadline_s:g} s", request=request) from error
             seconds = float(response.extensions.get("latency_s", time.perf_counter() - start))
@@ -130,6 +131,12 @@ class LedgerTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the inner transport."""
         await self._inner.aclose()
+
+
+def _without_key(content: bytes, request: httpx2.Request) -> bytes:
+    """A body in which the request's own key is blotted out: servers echo it in errors, and errors are kept and shown."""
+    key = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
+    return content.replace(key, b"***") if len(key) >= _SECRET_LENGTH else content
 
 
 def _completion(content: bytes) -> dict[str, Any] | None:

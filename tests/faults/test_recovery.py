@@ -1,0 +1,314 @@
+"""Kills, interruptions, two runs at once, servers that fail: what is kept, what is said, and that the same command goes on."""
+
+import json
+import os
+import random
+import signal
+import socket
+import sqlite3
+import subprocess
+import time
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import psutil
+import pyarrow.parquet as pq
+import pytest
+
+from rag_arena.llm.ledger import call_key, canonical
+from tests.faults.conftest import slowly
+from tests.pipeline.workspace import Workspace
+from tests.stub import Answer, Body, Stub
+
+KILLS = 30
+RUN = ("snakemake", "--cores", "2")
+CELL = "run@vanilla-dense"
+CELL_ANSWERS = "data/runs/vanilla/dense/answers.parquet"
+PLANTED = "sk-planted-5d41402abc4b2a76"
+
+
+class Started:
+    """A command in a process group of its own, as a terminal would start it; what it prints goes to a file."""
+
+    def __init__(self, workspace: Workspace, *command: str) -> None:
+        self._said = workspace.folder.parent / f"printed-{time.monotonic_ns()}.txt"
+        with self._said.open("wb") as out:
+            self.process = subprocess.Popen(
+                command, cwd=workspace.folder, env=workspace.environment(), stdout=out, stderr=out, start_new_session=True
+            )
+
+    @property
+    def printed(self) -> str:
+        return self._said.read_text()
+
+    def end(self, timeout: float = 120) -> int:
+        """Wait for it; its exit status."""
+        return self.process.wait(timeout)
+
+    def signal(self, number: int) -> None:
+        """To the whole group."""
+        os.killpg(self.process.pid, number)
+
+    def kill(self) -> None:
+        """Kill the whole group and wait until nothing of it is left."""
+        self.signal(signal.SIGKILL)
+        self.process.wait()
+        until(lambda: not self.members(), "the killed group is gone")
+
+    def members(self) -> list[int]:
+        """Living processes of the group."""
+        found = []
+        for process in psutil.process_iter(["status"]):
+            try:
+                if os.getpgid(process.pid) == self.process.pid and process.info["status"] != psutil.STATUS_ZOMBIE:
+                    found.append(process.pid)
+            except ProcessLookupError:
+                continue
+        return found
+
+
+def until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
+    """Poll until it holds."""
+    deadline = time.monotonic() + seconds
+    while not holds():
+        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
+        time.sleep(0.01)
+
+
+def recorded(workspace: Workspace) -> set[str]:
+    """Keys in the ledger."""
+    if not workspace.ledger.exists():
+        return set()
+    with closing(sqlite3.connect(workspace.ledger, timeout=60)) as db:
+        made = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'calls'").fetchone()
+        return {key for (key,) in db.execute("SELECT key FROM calls")} if made else set()
+
+
+def keys(server: Stub, start: int = 0) -> list[str]:
+    """Ledger keys of the requests that the server received."""
+    identity = canonical({"base_url": server.url, "model": "stub"})
+    return [call_key(identity, canonical(body)) for body in server.requests[start:]]
+
+
+def forget(workspace: Workspace) -> None:
+    """Back to a fresh checkout with an empty ledger."""
+    workspace.wipe()
+    (workspace.folder / "dvc.lock").unlink(missing_ok=True)
+    for part in workspace.ledger.parent.glob(f"{workspace.ledger.name}*"):
+        part.unlink()
+
+
+def board(workspace: Workspace) -> dict[str, dict[str, int]]:
+    """The leaderboard's rows over all question types, by strategy."""
+    rows = pq.read_table(workspace.folder / "results/leaderboard.parquet").to_pylist()
+    return {row["strategy"]: row for row in rows if row["question_type"] == "all"}
+
+
+def counts(row: dict[str, int]) -> tuple[int, ...]:
+    return tuple(row[name] for name in ("n_planned", "n_answered", "n_failed", "n_judged"))
+
+
+def half_written(workspace: Workspace) -> list[Path]:
+    return [*workspace.folder.glob("data/**/.*.tmp"), *workspace.folder.glob("results/.*.tmp")]
+
+
+def test_thirty_kills_lose_no_recorded_call_and_change_no_byte(workspace: Workspace, stub: Stub) -> None:
+    forget(workspace)
+    start = time.monotonic()
+    workspace.snakemake(cores=2)
+    longest = 0.25 * (time.monotonic() - start)  # longer than any one stage takes, so that every sequence gets on
+    undisturbed, asked = workspace.deterministic(), set(keys(stub))
+    chance = random.Random(30)
+    moments = [chance.uniform(0.1, longest) for _ in range(KILLS)]
+    while moments:
+        forget(workspace)
+        complete = False
+        while not complete:
+            held, before = recorded(workspace), len(stub.requests)
+            run = Started(workspace, *RUN)
+            try:
+                status = run.end(moments.pop() if moments else 120)
+            except subprocess.TimeoutExpired:
+                run.kill()
+            else:
+                assert status == 0, run.printed
+                complete = True
+            assert held.isdisjoint(keys(stub, before)), "a recorded request was sent again"
+        assert workspace.deterministic() == undisturbed
+        assert set(keys(stub)) == recorded(workspace) == asked
+        assert half_written(workspace) == []
+    assert "Nothing to be done" in workspace.snakemake().stderr
+
+
+@pytest.mark.parametrize("torn_at", ["schema", "    params:"])
+def test_a_torn_dvc_lock_is_made_anew(workspace: Workspace, torn_at: str) -> None:
+    lock = workspace.folder / "dvc.lock"
+    whole = lock.read_text()
+    lock.write_text(whole[: whole.index(torn_at) + len(torn_at) // 2])
+    done = workspace.run("snakemake", "--cores", "2", "data/retrieved/dense/hits.parquet", "data/sample/evaluation.parquet")
+    assert "dvc.lock was torn" in done.stderr
+    assert lock.read_text() == whole
+
+
+@pytest.mark.parametrize("left", ["", '{"wri', "claimed"])
+def test_claims_of_a_killed_dvc_stop_nobody(workspace: Workspace, left: str) -> None:
+    sample = workspace.folder / "data/sample/evaluation.parquet"
+    if left == "claimed":  # by a number that another program has meanwhile
+        left = json.dumps({"write": {str(sample): {"pid": os.getppid(), "cmd": "dvc repro sample"}}, "read": {}})
+    (workspace.folder / ".dvc/tmp/rwlock").write_text(left)
+    temporary = sample.with_name(f".{sample.name}.1.tmp")
+    temporary.touch()
+    sample.unlink()
+    workspace.run("snakemake", "--cores", "1", "data/sample/evaluation.parquet")
+    assert sample.exists()
+    assert half_written(workspace) == []
+
+
+def test_of_two_runs_in_one_folder_one_says_so_and_ends(workspace: Workspace) -> None:
+    both = [Started(workspace, "snakemake", "--cores", "1", CELL_ANSWERS) for _ in range(2)]
+    ends = [run.end() for run in both]
+    assert sorted(map(bool, ends)) == [False, True], [run.printed for run in both]
+    refused = both[ends.index(0) - 1].printed
+    said = [line for line in refused.splitlines() if "another run is under way in this folder" in line]
+    assert len(said) == 1
+    assert "Traceback" not in refused
+    assert (workspace.folder / CELL_ANSWERS).exists()
+
+
+def test_dvc_repro_beside_snakemake_breaks_nothing(workspace: Workspace, stub: Stub) -> None:
+    run = Started(workspace, *RUN)
+    until(lambda: bool(stub.requests), "a cell asks")
+    beside = workspace.run("dvc", "repro", check=False)
+    run.end()
+    if beside.returncode:
+        assert "is busy" in beside.stderr or "Unable to acquire lock" in beside.stderr
+    workspace.run(*RUN)
+    assert counts(board(workspace)["vanilla"]) == (3, 3, 0, 3)
+    assert len(keys(stub)) == len(set(keys(stub)))
+
+
+@pytest.mark.parametrize(("command", "seconds"), [(("arena", "run", "vanilla", "dense"), 2), (RUN, 5)])
+def test_an_interrupted_call_ends_at_once_and_the_same_command_goes_on(
+    workspace: Workspace, stub: Stub, command: tuple[str, ...], seconds: float
+) -> None:
+    stub.behave = lambda body: Answer(pause_s=30)
+    run = Started(workspace, *command)
+    until(lambda: bool(stub.requests), "a call is under way")
+    start = time.monotonic()
+    run.signal(signal.SIGINT)
+    status = run.end(30)
+    took = time.monotonic() - start
+    assert status != 0
+    assert "the same command goes on from here" in run.printed
+    assert "Traceback" not in run.printed
+    assert run.members() == []
+    assert took < seconds
+    stub.behave = slowly
+    workspace.run(*command)
+    assert (workspace.folder / CELL_ANSWERS).exists()
+
+
+def test_a_failed_question_is_counted_and_asked_alone_by_make_retry(workspace: Workspace, stub: Stub) -> None:
+    asked = pq.read_table(workspace.folder / "data/sample/evaluation.parquet")["question_id"].to_pylist()
+    texts = {r["question_id"]: r["question"] for r in pq.read_table(workspace.folder / "data/questions.parquet").to_pylist()}
+
+    def ill(body: Body) -> Answer:
+        prompt = body["messages"][-1]["content"]
+        broken = texts[asked[1]] in prompt and "using the passages" in prompt
+        return Answer(500, b'{"error": {"message": "out of order"}}') if broken else slowly(body)
+
+    stub.behave = ill
+    workspace.snakemake(cores=2)
+    answers = pq.read_table(workspace.folder / CELL_ANSWERS).to_pylist()
+    assert {row["question_id"]: row["status"] == "failed" for row in answers} == {q: q == asked[1] for q in asked}
+    (error,) = (row["error"] for row in answers if row["error"])
+    assert error.startswith(f"{stub.url}: 500")
+    assert "out of order" in error
+    assert counts(board(workspace)["vanilla"]) == (3, 2, 1, 2)
+    assert counts(board(workspace)["no_retrieval"]) == (3, 3, 0, 3)
+    assert workspace.run("arena", "failed").stdout.split() == [CELL]
+
+    stub.behave = slowly
+    stub.requests.clear()
+    held = recorded(workspace)
+    (workspace.folder / "venv").mkdir()
+    (workspace.folder / "venv/.ready").touch()  # what `make setup` leaves
+    workspace.run("make", "retry", "VENV=venv")
+    (again,) = (body["messages"][-1]["content"] for body in stub.requests if "response_format" not in body)
+    assert texts[asked[1]] in again
+    assert held.isdisjoint(keys(stub)), "everything else is replayed"
+    assert counts(board(workspace)["vanilla"]) == (3, 3, 0, 3)
+    assert workspace.run("arena", "failed").stdout == ""
+
+
+@pytest.mark.parametrize(
+    ("status", "said"),
+    [
+        (401, "refuses the key (401); check OPENAI_API_KEY"),
+        (403, "refuses the key (403)"),
+        (404, "404; check llm.endpoint.base_url"),
+    ],
+)
+def test_a_refusing_server_ends_the_cell_with_one_line(workspace: Workspace, stub: Stub, status: int, said: str) -> None:
+    stub.behave = lambda body: Answer(status, b'{"error": {"message": "no"}}')
+    assert said in refusal(workspace, stub)
+    assert 0 < len(stub.requests) <= 3, "at most the questions under way"
+
+
+def test_a_dead_port_ends_the_cell_with_one_line(workspace: Workspace, stub: Stub) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+    workspace.replace("params.yaml", stub.url, f"http://127.0.0.1:{port}/v1")
+    assert "nobody answers" in refusal(workspace, stub)
+    assert stub.requests == []
+
+
+def test_a_cell_with_too_many_failures_ends_with_one_line(workspace: Workspace, stub: Stub) -> None:
+    stub.behave = lambda body: Answer(500, b'{"error": {"message": "out of order"}}')
+    assert "3 of 3 questions failed, over run.max_failed_share 0.5; the first, " in refusal(workspace, stub)
+    assert recorded(workspace) == set()
+
+
+def refusal(workspace: Workspace, stub: Stub) -> str:
+    """The one line of arena's with which a run of the cell ends, found in its log and shown by snakemake."""
+    done = workspace.run(*RUN, CELL_ANSWERS, check=False)
+    assert done.returncode != 0
+    log = (workspace.folder / "logs/run/vanilla-dense.log").read_text()
+    (line,) = [line for line in log.splitlines() if line.startswith("arena: ")]
+    assert line in done.stdout + done.stderr
+    assert "Traceback" not in log
+    assert not list(workspace.folder.glob("data/runs/vanilla/dense/*"))
+    assert half_written(workspace) == []
+    return line
+
+
+class Planted(Workspace):
+    """A workspace whose key can be told from any other bytes."""
+
+    def environment(self) -> dict[str, str]:
+        return {**super().environment(), "OPENAI_API_KEY": PLANTED}
+
+
+def test_the_key_is_found_in_no_byte_that_a_run_leaves_or_prints(workspace: Workspace, stub: Stub) -> None:
+    planted = Planted(workspace.folder, workspace.ledger)
+    printed: list[subprocess.CompletedProcess[str]] = []
+    stub.behave = lambda body: Answer(401, json.dumps({"error": {"message": f"Incorrect key: {PLANTED}"}}).encode())
+    printed.append(planted.run(*RUN, CELL_ANSWERS, check=False))
+    assert printed[0].returncode != 0
+    question = stub.prompts[0]
+
+    def ill(body: Body) -> Answer:
+        broken = body["messages"][-1]["content"] == question
+        return Answer(500, json.dumps({"error": {"message": f"out of order for {PLANTED}"}}).encode()) if broken else slowly(body)
+
+    stub.behave = ill
+    printed.append(planted.snakemake())
+    more = (("arena", "leaderboard"), ("arena", "ledger", "stats"), ("arena", "trace", "demo_001"), ("arena", "doctor"))
+    printed += [planted.run(*command, check=False) for command in more]
+    assert any(PLANTED in value for headers in stub.headers for value in headers.values()), "the server saw it"
+    assert [done.args for done in printed if PLANTED in done.stdout + done.stderr] == []
+    places = [planted.folder, *planted.ledger.parent.glob(f"{planted.ledger.name}*")]
+    files = [file for place in places for file in ([place] if place.is_file() else place.rglob("*")) if file.is_file()]
+    assert len(files) > 100
+    assert [str(file) for file in files if PLANTED.encode() in file.read_bytes()] == []

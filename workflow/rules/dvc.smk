@@ -1,0 +1,106 @@
+# How Snakemake and DVC get along: DVC decides what is stale and runs it, Snakemake orders and parallelises.
+import json
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psutil
+from dvc.lock import Lock
+from filelock import FileLock, Timeout
+from snakemake.exceptions import WorkflowError
+
+from rag_arena.compose import drift
+from rag_arena.errors import ArenaError
+
+STALE = Path(".snakemake/stale")
+TORN = Path(".snakemake/dvc.lock.torn")
+CLAIMS = Path(".dvc/tmp/rwlock")
+
+# DVC decides whether the stage is stale; a stage that is not only gets its files' times renewed.
+DVC = "dvc --wait-for-lock repro --quiet --single-item"
+
+
+def tidy():
+    """Remove what a killed DVC leaves in its way, unless another one is at work.
+
+    It writes its table of claims in place, so that a kill may tear it, and believes a claim as long as any process has the number
+    of the one that made it, which after a restart of the machine says nothing.
+    """
+    if not CLAIMS.exists():
+        return
+    with Lock(f"{CLAIMS}.lock", wait=True):
+        try:
+            claims = json.loads(CLAIMS.read_text())
+        except ValueError:
+            claims = {}
+        readers = [c for each in claims.get("read", {}).values() for c in each]
+        if any(
+            at_work(c["pid"]) for c in [*readers, *claims.get("write", {}).values()]
+        ):
+            return
+        CLAIMS.unlink()
+        for place in ("data", "results"):
+            for temporary in Path(place).rglob(".*.tmp"):
+                temporary.unlink()
+
+
+def at_work(pid):
+    """Is this process a DVC?"""
+    try:
+        return any("dvc" in word for word in psutil.Process(pid).cmdline())
+    except psutil.Error:
+        return False
+
+
+def dvc_status():
+    """What DVC finds stale, as JSON on the standard output."""
+    return subprocess.run(
+        ["dvc", "--wait-for-lock", "status", "--json"], capture_output=True, text=True
+    )
+
+
+def mark_stale():
+    """Touch a file for every stage that DVC finds stale; each rule has its stage's file as an input.
+
+    Snakemake compares files and parameters with its own last run, and so cannot see that DVC has run a stage otherwise since (a
+    value changed, `dvc repro`, the value changed back). New content in the file makes the job run; it hands the stage to DVC.
+    """
+    status = dvc_status()
+    if status.returncode and "dvc.lock'" in status.stderr:
+        Path("dvc.lock").rename(TORN)
+        print(
+            f"note: dvc.lock was torn and is now {TORN}; DVC makes it anew",
+            file=sys.stderr,
+        )
+        status = dvc_status()
+    if status.returncode:
+        raise WorkflowError(f"dvc status: {status.stderr.strip()}")
+    stale = json.loads(status.stdout or "{}")
+    STALE.mkdir(parents=True, exist_ok=True)
+    for stage in STAGES:
+        mark = STALE / stage
+        if stage in stale:
+            mark.write_text(f"{time.time_ns()}\n")
+        elif not mark.exists():
+            mark.touch()
+            os.utime(mark, (1, 1))  # older than any output
+
+
+# Snakemake's own lock would outlive a killed run; this one ends with the process that holds it.
+RUN_LOCK = FileLock(".snakemake/run.lock")
+
+if workflow.is_main_process:
+    try:
+        RUN_LOCK.acquire(timeout=0)
+        for line in drift(Path("conf"), Path("params.yaml")):
+            print(f"note: params.yaml differs from conf/ in {line}", file=sys.stderr)
+    except ArenaError as error:
+        raise WorkflowError(str(error))
+    except Timeout:
+        raise WorkflowError(
+            "another run is under way in this folder; wait for it to end, or end it"
+        )
+    tidy()
+    mark_stale()
