@@ -1,4 +1,5 @@
-# make run    set everything up, run the pipeline, print the leaderboard     (EXPERIMENT=smoke, DATA=FOLDER, CORES=1)
+# make run    set everything up, run the pipeline, print the leaderboard     (EXPERIMENT=smoke, DATA=FOLDER, CORES=1,
+#             OVERRIDES="llm=openai llm.endpoint.model=...": any of Hydra's)
 # make test   set everything up, check and test everything
 # make check  lint, types, import layers, snakefmt, snakemake --lint
 # make retry  try the failed questions of the last run again
@@ -14,7 +15,7 @@ READY := $(VENV)/.ready
 export PATH := $(CURDIR)/$(VENV)/bin:$(PATH)
 
 help:
-	@sed -n 's/^# //p' Makefile | head -4
+	@sed -n 's/^# //p' Makefile | head -5
 
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || { echo "Python 3.11 or newer is needed; set PYTHON="; exit 1; }
@@ -27,8 +28,8 @@ $(READY): requirements.lock pyproject.toml
 setup: $(READY)
 
 compose: $(READY)
-ifneq ($(EXPERIMENT)$(DATA),)
-	arena compose experiment=$(or $(EXPERIMENT),demo) $(if $(DATA),dataset=folder 'dataset.path="$(DATA)"')
+ifneq ($(EXPERIMENT)$(DATA)$(OVERRIDES),)
+	arena compose experiment=$(or $(EXPERIMENT),demo) $(if $(DATA),dataset=folder 'dataset.path="$(DATA)"') $(OVERRIDES)
 endif
 
 run: compose

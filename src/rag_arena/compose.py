@@ -37,7 +37,7 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
     except (HydraException, OmegaConfBaseException) as error:
         raise ArenaError(f"{conf}: {' '.join(str(error).split())}") from error
     if missing:
-        raise ArenaError(f"{conf}: {', '.join(missing)} must be given, for example `arena compose {missing[0]}=...`")
+        raise ArenaError(f"{conf}: {', '.join(missing)} must be given: add {missing[0]}=... to the command")
     text: str = OmegaConf.to_yaml(config)
     strategies.check(validate(yaml.safe_load(text), f"{conf} with {' '.join(overrides) or 'no overrides'}"))
     return text

@@ -12,6 +12,7 @@ INDEX = Path("data/index.parquet")
 EVALUATION = Path("data/sample/evaluation.parquet")
 CALIBRATION = Path("data/sample/calibration.parquet")
 KNOWN_TRUTH = Path("data/judged/known_truth.parquet")
+KNOWN_TRUTH_CALLS = Path("data/judged/known_truth.calls.parquet")
 RESULTS = Path("results")
 
 
@@ -33,6 +34,11 @@ def run(cell: Cell, name: str) -> Path:
 def judged(cell: Cell) -> Path:
     """A cell's judgements."""
     return Path("data/judged") / cell.strategy / f"{cell.retrieval}.parquet"
+
+
+def judge_calls(cell: Cell) -> Path:
+    """The model calls behind a cell's judgements."""
+    return Path("data/judged") / cell.strategy / f"{cell.retrieval}.calls.parquet"
 
 
 def result(name: str) -> Path:

@@ -67,7 +67,9 @@ def _judge_note(params: Params, rows: list[dict[str, Any]]) -> str:
     note = f"* by {params.judge.llm.endpoint.model} on {asked} answers; {failed} had a failed judgement."
     truth = {row["kind"]: row for row in artifacts.read(layout.result("judge_truth"), artifacts.JUDGE_TRUTH).to_pylist()}
     whole = truth["all"]
-    if whole["share_right"] is not None:
+    if whole["share_right"] is None:
+        note += " NOTHING IS KNOWN OF THIS JUDGE: there was no pair of known truth (see sample.calibration, judge.known_truth)."
+    else:
         better = whole["p_chance"] < 0.05
         verdict = "better than chance" if better else "NO BETTER THAN CHANCE: read nothing into its columns"
         note += (

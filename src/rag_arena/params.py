@@ -308,7 +308,8 @@ def _disagreements(ours: Any, theirs: Any, key: str) -> Iterator[tuple[str, Any,
 
 
 def _explain(error: ValidationError, model: type[BaseModel], prefix: str) -> str:
-    first = error.errors()[0]
+    # an unknown key first: it may be the misspelt form of one that is missing
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
     key = prefix + ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
         return f"unknown key {key}{nearest(str(first['loc'][-1]), _siblings(model, first['loc'][:-1]))}"

@@ -13,6 +13,7 @@ from rag_arena.llm.client import connect
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import metered
 from rag_arena.params import Endpoint, Llm, Metrics, Price, Transport
+from rag_arena.records import NOT_ASKED
 from rag_arena.scoring.judge import Accuracy, Judge, Support, accuracy_of, support_of
 from tests.stub import Answer, Stub, completion
 
@@ -192,10 +193,15 @@ MALFORMED = {
 }
 
 
+def reason(stub: Stub, answer: Answer, unreadable: str) -> str:
+    """Why a judgement failed: a reply that cannot be read is the judge's fault, an error the server's."""
+    return unreadable if answer.status == 200 else f"{NOT_ASKED}{stub.url}: {answer.status} Error code: {answer.status} - {{}}"
+
+
 @pytest.mark.parametrize("answer", MALFORMED.values(), ids=MALFORMED.keys())
 def test_a_rating_that_cannot_be_read_fails_the_judgement_after_two_requests(stub: Stub, ledger: Ledger, answer: Answer) -> None:
     stub.behave = lambda body: answer
-    assert accuracy(stub, ledger) == Accuracy(None, None, None, "no valid first and second rating")
+    assert accuracy(stub, ledger) == Accuracy(None, None, None, reason(stub, answer, "no valid first and second rating"))
     assert len(stub.requests) == 2
 
 
@@ -219,7 +225,7 @@ def test_claims_that_cannot_be_read_end_the_judgement_after_at_most_two_requests
     stub: Stub, ledger: Ledger, answer: Answer
 ) -> None:
     stub.behave = lambda body: answer
-    assert faithfulness(stub, ledger) == Support(None, None, None, None, "claims could not be read")
+    assert faithfulness(stub, ledger) == Support(None, None, None, None, reason(stub, answer, "claims could not be read"))
     assert len(stub.requests) <= 2
 
 
@@ -227,7 +233,7 @@ def test_claims_that_cannot_be_read_end_the_judgement_after_at_most_two_requests
 def test_verdicts_that_cannot_be_read_fail_the_judgement_after_two_requests(stub: Stub, ledger: Ledger, answer: Answer) -> None:
     claims = claims_then("")
     stub.behave = lambda body: claims(body) if schema_of(body) == "StatementGeneratorOutput" else answer
-    assert faithfulness(stub, ledger) == Support(2, None, None, False, "verdicts could not be read")
+    assert faithfulness(stub, ledger) == Support(2, None, None, False, reason(stub, answer, "verdicts could not be read"))
     assert len(stub.requests) == 2
 
 

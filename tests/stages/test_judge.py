@@ -14,7 +14,7 @@ from rag_arena.llm.client import connect
 from rag_arena.llm.ledger import Ledger
 from rag_arena.params import Endpoint, KnownTruth, Llm, Metrics, Price, Transport
 from rag_arena.params import Judge as JudgeParams
-from rag_arena.records import Question, QuestionType
+from rag_arena.records import NOT_ASKED, Question, QuestionType
 from rag_arena.scoring.judge import Judge
 from rag_arena.stages.judge import balanced, corrupt, judge, judge_known_truth, known_pairs
 from tests.stub import Answer, Stub, completion
@@ -87,7 +87,9 @@ def with_judge(params: JudgeParams, ledger: Ledger, work: Callable[[Judge], Any]
         async with connect(params.llm, ledger) as client:
             return await work(Judge(client, params.llm.endpoint, params.metrics))
 
-    rows: list[dict[str, Any]] = asyncio.run(connected()).to_pylist()
+    judgements, calls = asyncio.run(connected())
+    assert all(call["reply"] for call in calls.to_pylist())
+    rows: list[dict[str, Any]] = judgements.to_pylist()
     return rows
 
 
@@ -339,3 +341,26 @@ def test_a_judge_that_refuses_everything_aborts_its_own_measurement(stub: Stub, 
     stub.behave = lambda body: Answer(404, b"{}")
     with pytest.raises(EndpointError, match="404"):
         known(stub, ledger, [question("q1")])
+
+
+def test_a_judge_that_could_not_be_asked_is_told_apart_from_one_that_judged_badly(stub: Stub, ledger: Ledger) -> None:
+    asked, garbled = question("q1"), question("q2")
+    stub.behave = lambda body: Answer(500) if "q1?" in body["messages"][-1]["content"] else completion("no rating")
+    lost, bad = judged(stub, ledger, [asked, garbled], [answer_row(asked), answer_row(garbled)])
+    assert lost["accuracy_error"].startswith(f"{NOT_ASKED}{stub.url}: 500")
+    assert bad["accuracy_error"] == "no valid first and second rating"
+
+
+def test_the_calls_behind_judgements_are_kept_in_their_order(stub: Stub, ledger: Ledger) -> None:
+    params = settings(stub.url)
+    table, sample = tables([question("q1")])
+    corpus, given = artifacts.table(artifacts.CORPUS, CORPUS), artifacts.table(artifacts.ANSWERS, [answer_row(question("q1"))])
+
+    async def connected() -> Any:
+        async with connect(params.llm, ledger) as client:
+            return await judge("cell", params, given, table, sample, corpus, Judge(client, params.llm.endpoint, params.metrics))
+
+    judgements, calls = asyncio.run(connected())
+    nodes = [(c["question_id"], c["position"], c["node"]) for c in calls.to_pylist()]
+    assert nodes == [("q1", i, node) for i, node in enumerate(2 * ["answer_accuracy"] + 2 * ["faithfulness"])]
+    assert judgements["judge_calls"].to_pylist() == [4]

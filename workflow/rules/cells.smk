@@ -78,6 +78,7 @@ rule judge:
         code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
     output:
         "data/judged/{strategy}/{retrieval}.parquet",
+        "data/judged/{strategy}/{retrieval}.calls.parquet",
     log:
         "logs/judge/{strategy}-{retrieval}.log",
     conda:
@@ -102,6 +103,7 @@ rule judge_floor:
         code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
     output:
         "data/judged/{strategy}/none.parquet",
+        "data/judged/{strategy}/none.calls.parquet",
     log:
         "logs/judge/{strategy}-none.log",
     conda:
@@ -126,6 +128,7 @@ rule judge_truth:
         ),
     output:
         "data/judged/known_truth.parquet",
+        "data/judged/known_truth.calls.parquet",
     log:
         "logs/judge/truth.log",
     conda:

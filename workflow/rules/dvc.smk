@@ -94,8 +94,11 @@ RUN_LOCK = FileLock(".snakemake/run.lock")
 if workflow.is_main_process:
     try:
         RUN_LOCK.acquire(timeout=0)
-        for line in drift(Path("conf"), Path("params.yaml")):
-            print(f"note: params.yaml differs from conf/ in {line}", file=sys.stderr)
+        if changed := drift(Path("conf"), Path("params.yaml")):
+            print(
+                f"note: params.yaml differs from conf/ in {len(changed)} keys; see `arena compose --check`",
+                file=sys.stderr,
+            )
     except ArenaError as error:
         raise WorkflowError(str(error))
     except Timeout:

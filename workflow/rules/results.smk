@@ -7,8 +7,10 @@ rule aggregate:
         hits=expand("data/retrieved/{mode}/hits.parquet", mode=MODES),
         search_timings=expand("data/retrieved/{mode}/timings.parquet", mode=MODES),
         runs=expand("data/runs/{cell}/{name}.parquet", cell=CELLS, name=RUN_TABLES),
-        judged=expand("data/judged/{cell}.parquet", cell=CELLS),
-        truth="data/judged/known_truth.parquet",
+        judged=expand(
+            "data/judged/{cell}.{ext}", cell=CELLS, ext=["parquet", "calls.parquet"]
+        ),
+        truth=multiext("data/judged/known_truth", ".parquet", ".calls.parquet"),
         code=code(
             "artifacts.py",
             "scoring/answers.py",

@@ -12,7 +12,7 @@ from rag_arena import artifacts, layout
 from rag_arena.cli.common import params_in_force, with_model
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE, load, nearest
-from rag_arena.records import Cell
+from rag_arena.records import NOT_ASKED, Cell
 
 app = typer.Typer()
 
@@ -100,7 +100,7 @@ def ask(
 def trace(
     question_id: Annotated[str, typer.Argument(help="an id of the evaluation split, as in results/scores.parquet")],
 ) -> None:
-    """Print the path of one question in every cell, gold documents marked. Example: arena trace demo_002"""
+    """Print the path of one question in every cell, gold documents marked. Example: arena trace demo_003"""
     from rag_arena.explain import CallSummary, path
     from rag_arena.records import Document
 
@@ -135,15 +135,21 @@ def trace(
         console.print()
         console.print(path(str(cell), json.loads(row["trace"]), calls, documents.__getitem__, question["gold_ids"]))
         console.print(f"answer: {escape(row['answer'] or '')}" if row["error"] is None else f"failed: {escape(row['error'])}")
-        verdict = {True: "correct", False: score["failure"], None: "correctness not known (no judgement)"}[score["correct"]]
+        verdict = {True: "correct", False: score["failure"] or "wrong", None: "correctness not known (no judgement)"}
         shown = ", ".join(f"{k} {score[k]:.2f}" for k in ("recall", "precision", "f1", "contains") if score[k] is not None)
-        console.print(f"{verdict}; {shown}", highlight=False)
+        if row["error"] is None:
+            console.print(f"{verdict[score['correct']]}; {shown}", highlight=False)
 
 
 @app.command()
 def failed() -> None:
-    """Print the DVC stage of every cell with failed questions, for `make retry`. Example: arena failed"""
+    """Print the DVC stages with failed questions or a judge that could not be asked, for `make retry`. Example: arena failed"""
     for cell in load(layout.PARAMS).cells:
         answers = artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS)
+        judgements = artifacts.read(layout.judged(cell), artifacts.JUDGEMENTS)
+        errors = [*judgements["accuracy_error"].to_pylist(), *judgements["faithfulness_error"].to_pylist()]
+        name = f"_floor@{cell.strategy}" if cell.retrieval == NO_MODE else f"@{cell}"
         if "failed" in answers["status"].to_pylist():
-            typer.echo(f"run_floor@{cell.strategy}" if cell.retrieval == NO_MODE else f"run@{cell}")
+            typer.echo(f"run{name}")
+        if any(error and error.startswith(NOT_ASKED) for error in errors):
+            typer.echo(f"judge{name}")

@@ -118,7 +118,9 @@ def judge(strategy: Strategy, retrieval: Mode) -> None:
         judging = Judge(client, params.judge.llm.endpoint, params.judge.metrics)
         return await judge(str(cell), params.judge, answers, questions, sampled, corpus, judging)
 
-    artifacts.write(layout.judged(cell), with_model(params.judge.llm, work))
+    judgements, calls = with_model(params.judge.llm, work)
+    artifacts.write(layout.judged(cell), judgements)
+    artifacts.write(layout.judge_calls(cell), calls)
 
 
 @app.command()
@@ -135,7 +137,9 @@ def judge_truth() -> None:
         judging = Judge(client, params.judge.llm.endpoint, params.judge.metrics)
         return await judge_known_truth(params.judge, questions, sampled, judging)
 
-    artifacts.write(layout.KNOWN_TRUTH, with_model(params.judge.llm, work))
+    ratings, calls = with_model(params.judge.llm, work)
+    artifacts.write(layout.KNOWN_TRUTH, ratings)
+    artifacts.write(layout.KNOWN_TRUTH_CALLS, calls)
 
 
 @app.command()

@@ -59,8 +59,10 @@ class EmbeddedTransport(httpx2.AsyncBaseTransport):
         """Answer one request; `extensions["latency_s"]` holds the model's own time, without waiting for the slot."""
         body = json.loads(await request.aread())
         async with self._slot:
+            if self._server is None:  # loading is not answering: it does not count as the call's time
+                self._server = await asyncio.to_thread(_load, self._endpoint)
             start = time.perf_counter()
-            reply = await asyncio.to_thread(self._answer, body)
+            reply = await asyncio.to_thread(self._server.handle_chat_completions, {**body, "cache_prompt": False})
             seconds = time.perf_counter() - start
         if "error" in reply:
             return httpx2.Response(int(reply["error"].get("code", 500)), json=reply)
@@ -74,12 +76,6 @@ class EmbeddedTransport(httpx2.AsyncBaseTransport):
             "usage": {k: reply["usage"][k] for k in ("prompt_tokens", "completion_tokens", "total_tokens")},
         }
         return httpx2.Response(200, json=kept, extensions={"latency_s": seconds})
-
-    def _answer(self, body: dict[str, Any]) -> dict[str, Any]:
-        if self._server is None:
-            self._server = _load(self._endpoint)
-        reply = self._server.handle_chat_completions({**body, "cache_prompt": False})
-        return dict(reply)
 
 
 def _load(endpoint: Endpoint) -> Any:

@@ -8,7 +8,7 @@ import logging
 import os
 import re
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -26,6 +26,7 @@ from rag_arena.errors import EndpointError
 from rag_arena.llm.client import explain, request_settings
 from rag_arena.metering import labelled
 from rag_arena.params import Endpoint, Metrics
+from rag_arena.records import NOT_ASKED
 
 logging.getLogger("instructor").setLevel(logging.CRITICAL)  # failures are ours to report
 
@@ -80,7 +81,8 @@ class Judge:
         with labelled("answer_accuracy"):
             await AnswerAccuracy(llm=llm, max_retries=1).ascore(user_input=question, response=answer, reference=reference)
         llm.raise_if_fatal()
-        return accuracy_of([getattr(reply, "rating", None) for reply in llm.replies])
+        found = accuracy_of([getattr(reply, "rating", None) for reply in llm.replies])
+        return replace(found, error=llm.trouble) if found.error and llm.trouble else found
 
     async def faithfulness(self, question: str, answer: str, contexts: list[str]) -> Support:
         """Do the contexts support the answer's claims? (Faithfulness)"""
@@ -93,7 +95,8 @@ class Judge:
         claims = getattr(llm.replies[0], "statements", None) if llm.replies else None
         verdicts = getattr(llm.replies[1], "statements", None) if len(llm.replies) > 1 else None
         pairs = None if verdicts is None else [(v.statement, v.verdict) for v in verdicts]
-        return support_of(answer, claims, pairs)
+        found = support_of(answer, claims, pairs)
+        return replace(found, error=llm.trouble) if found.error and llm.trouble else found
 
 
 def accuracy_of(ratings: list[Any]) -> Accuracy:
@@ -166,6 +169,7 @@ class _Recorder(InstructorLLM):  # type: ignore[misc]
         self._endpoint = endpoint
         self._limits = limits
         self.replies: list[Any] = []
+        self.trouble: str | None = None
         self._fatal: EndpointError | None = None
 
     def _map_provider_params(self) -> dict[str, Any]:
@@ -179,8 +183,10 @@ class _Recorder(InstructorLLM):  # type: ignore[misc]
         except Exception as error:
             self.replies.append(None)
             cause = _openai_error(error)
-            if cause is not None and isinstance(refused := explain(cause, self._endpoint, "judge.llm"), EndpointError):
-                self._fatal = refused
+            if cause is not None:
+                explained = explain(cause, self._endpoint, "judge.llm")
+                self.trouble = f"{NOT_ASKED}{explained}"
+                self._fatal = explained if isinstance(explained, EndpointError) else self._fatal
             raise
         self.replies.append(reply)
         return reply

@@ -13,14 +13,15 @@ from rag_arena.progress import bar
 from rag_arena.records import QUESTION_TYPES, Document, Question
 from rag_arena.scoring.answers import normalise
 from rag_arena.scoring.judge import Accuracy, Judge
-from rag_arena.stages.run import ANSWERED, gather_or_raise, questions_of
+from rag_arena.stages.run import ANSWERED, call_rows, gather_or_raise, questions_of
 
 
 async def judge(
     label: str, params: JudgeParams, answers: pa.Table, questions: pa.Table, sample: pa.Table, corpus: pa.Table, judge: Judge
-) -> pa.Table:
-    """Judgements of the answers of at most `metrics.questions` questions, balanced over types; failed questions are not judged.
+) -> tuple[pa.Table, pa.Table]:
+    """Judgements of a cell's answers, and the calls behind them.
 
+    At most `metrics.questions` questions are judged, balanced over types; failed ones are not.
     Faithfulness is asked only where documents were used.
     """
     asked = {q.question_id: q for q in questions_of(questions, sample)}
@@ -29,7 +30,7 @@ async def judge(
     rows = [row for row in answers.to_pylist() if row["question_id"] in chosen and row["status"] == ANSWERED]
     slots = asyncio.Semaphore(params.llm.transport.max_concurrency)
 
-    async def one(row: dict[str, Any], advance: Any) -> dict[str, Any]:
+    async def one(row: dict[str, Any], advance: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         question = asked[row["question_id"]]
         contexts = [documents[doc_id].full_text for doc_id in row["used_ids"]]
         async with slots:
@@ -37,7 +38,7 @@ async def judge(
                 accuracy = await judge.accuracy(question.text, row["answer"], question.answer)
                 support = await judge.faithfulness(question.text, row["answer"], contexts) if contexts else None
         advance()
-        return {
+        judgement = {
             "question_id": question.question_id,
             "question_type": question.question_type,
             **_accuracy_columns(accuracy, "accuracy_error"),
@@ -50,14 +51,20 @@ async def judge(
             "tokens_in": sum(call.tokens_in for call in meter.calls),
             "tokens_out": sum(call.tokens_out for call in meter.calls),
         }
+        return judgement, call_rows(question.question_id, meter)
 
     with bar(f"judge {label}", len(rows)) as advance:
-        return artifacts.table(artifacts.JUDGEMENTS, await gather_or_raise([one(row, advance) for row in rows]))
+        return _tables(artifacts.JUDGEMENTS, await gather_or_raise([one(row, advance) for row in rows]))
 
 
-async def judge_known_truth(params: JudgeParams, questions: pa.Table, sample: pa.Table, judge: Judge) -> pa.Table:
-    """Ratings of candidates whose truth is known: for each question its own reference and an alias (right), the reference of
-    another question of the same type and a corrupted reference (wrong). `sample` is the calibration split."""
+async def judge_known_truth(
+    params: JudgeParams, questions: pa.Table, sample: pa.Table, judge: Judge
+) -> tuple[pa.Table, pa.Table]:
+    """Ratings of candidates whose truth is known, and the calls behind them.
+
+    Right are a question's own reference and an alias, wrong the reference of another question of the same type and a corrupted
+    reference. `sample` is the calibration split.
+    """
     pool = questions_of(questions, sample)
     chosen = set(balanced(pool, params.known_truth.questions))
     pairs = [
@@ -68,15 +75,25 @@ async def judge_known_truth(params: JudgeParams, questions: pa.Table, sample: pa
     ]
     slots = asyncio.Semaphore(params.llm.transport.max_concurrency)
 
-    async def one(question: Question, kind: str, candidate: str, is_correct: bool, advance: Any) -> dict[str, Any]:
+    async def one(
+        question: Question, kind: str, candidate: str, is_correct: bool, advance: Any
+    ) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         async with slots:
-            accuracy = await judge.accuracy(question.text, candidate, question.answer)
+            with metered() as meter:
+                accuracy = await judge.accuracy(question.text, candidate, question.answer)
         advance()
         row = {"question_id": question.question_id, "kind": kind, "candidate": candidate, "is_correct": is_correct}
-        return {**row, **_accuracy_columns(accuracy, "error")}
+        return {**row, **_accuracy_columns(accuracy, "error")}, call_rows(f"{question.question_id} {kind}", meter)
 
     with bar("judge known truth", len(pairs)) as advance:
-        return artifacts.table(artifacts.KNOWN_TRUTH, await gather_or_raise([one(*pair, advance) for pair in pairs]))
+        return _tables(artifacts.KNOWN_TRUTH, await gather_or_raise([one(*pair, advance) for pair in pairs]))
+
+
+def _tables(
+    artifact: artifacts.Artifact, results: list[tuple[dict[str, Any], list[dict[str, Any]]]]
+) -> tuple[pa.Table, pa.Table]:
+    rows, calls = [row for row, _ in results], [call for _, made in results for call in made]
+    return artifacts.table(artifact, rows), artifacts.table(artifacts.CALLS, calls)
 
 
 def known_pairs(question: Question, pool: list[Question]) -> list[tuple[str, str]]:
