@@ -13,6 +13,7 @@ import typer.main
 
 from rag_arena import artifacts
 from rag_arena.cli import app
+from rag_arena.errors import ArenaError
 from rag_arena.records import Cell
 from tests.project import QUESTIONS, ROOT, Project
 from tests.stub import Answer, Stub, completion, sensible, serve
@@ -413,3 +414,38 @@ def test_a_replay_from_a_refilled_ledger_asks_nothing(project: Project, stub: St
     project.ok("ledger", "load", "data/runs/no_retrieval/none/calls.parquet", ARENA_LEDGER=elsewhere)
     project.ok("run", "no_retrieval", "none", ARENA_LEDGER=elsewhere)
     assert len(stub.requests) == len(QUESTIONS)
+
+
+# Parameters that change, data that is not there
+
+
+def test_composing_for_a_folder_that_is_not_there_is_refused_and_keeps_the_parameters(small_project: Project) -> None:
+    before = (small_project.folder / "params.yaml").read_bytes()
+    expected = "arena: /nowhere/Corpus.json: missing; the folder must hold Corpus.json and Question.json"
+    assert refusal(small_project, "compose", "dataset=folder", "dataset.path=/nowhere") == expected
+    assert (small_project.folder / "params.yaml").read_bytes() == before
+
+
+def test_a_stage_whose_parameters_changed_meanwhile_writes_nothing(
+    small_project: Project, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from rag_arena.cli.common import params_in_force, save
+
+    monkeypatch.chdir(small_project.folder)
+    params_in_force()
+    made = artifacts.table(artifacts.SAMPLE, [])
+    save(tmp_path / "first.parquet", made)
+    with Path("params.yaml").open("a") as file:
+        file.write("# edited\n")
+    with pytest.raises(ArenaError, match=r"^params\.yaml: changed while the stage was at work; nothing was written, run again$"):
+        save(tmp_path / "second.parquet", made)
+    assert [path.name for path in tmp_path.glob("*.parquet")] == ["first.parquet"]
+
+
+def test_the_title_is_about_the_results_and_not_about_parameters_that_moved_on(finished: Project) -> None:
+    text = (finished.folder / "params.yaml").read_text()
+    try:
+        (finished.folder / "params.yaml").write_text(text.replace("model: stub", "model: another"))
+        assert "questions, stub" in finished.ok("leaderboard")
+    finally:
+        (finished.folder / "params.yaml").write_text(text)

@@ -198,7 +198,8 @@ def test_drift_refuses_missing_parameters(tmp_path):
 
 @pytest.mark.parametrize("content", [None, b"", b"a: [1", b"\xff\xfe", b"- 1\n", b"samle: 1\n"])
 def test_the_compose_command_makes_unreadable_parameters_anew(tmp_path, monkeypatch, content):
-    (tmp_path / "conf").symlink_to(CONF)
+    for name in ("conf", "data"):
+        (tmp_path / name).symlink_to(CONF.parent / name)
     if content is not None:
         (tmp_path / "params.yaml").write_bytes(content)
     monkeypatch.chdir(tmp_path)

@@ -152,6 +152,8 @@ def test_an_experiment_that_does_not_exist_is_told(at: Project) -> None:
 
 
 def test_parameters_as_composed_do_not_differ(at: Project) -> None:
+    Path("data").mkdir(exist_ok=True)
+    Path("data/demo").symlink_to(ROOT / "data/demo")
     at.ok("compose")
     detail = findings()["configuration"].detail
     assert "differs" not in detail

@@ -9,7 +9,6 @@ from rich.table import Table
 
 from rag_arena import artifacts, layout
 from rag_arena.errors import ArenaError
-from rag_arena.params import Params
 
 _COLUMNS = (
     ("recall", "recall", 2),
@@ -27,7 +26,7 @@ _COLUMNS = (
 _WIDTH = 118  # what the table needs
 
 
-def render(console: Console, params: Params, question_type: str, markdown: bool = False) -> None:
+def render(console: Console, question_type: str, markdown: bool = False) -> None:
     """Print the leaderboard of one question type and what is needed to read it.
 
     Raises:
@@ -42,7 +41,8 @@ def render(console: Console, params: Params, question_type: str, markdown: bool 
         raise ArenaError(f"{path}: no rows for question type {question_type!r}; try all, multi_hop, single_hop or summary")
     first = rows[0]
     console.width = max(console.width, _WIDTH)
-    title = f"{params.dataset.name}, {question_type}: {first['n_planned']} questions, {params.llm.endpoint.model}"
+    about = _about()
+    title = f"{about['dataset']}, {question_type}: {first['n_planned']} questions, {about['model']}"
     table = Table(
         title=title, title_justify="left", box=MARKDOWN if markdown else SIMPLE, collapse_padding=True, pad_edge=markdown
     )
@@ -55,16 +55,22 @@ def render(console: Console, params: Params, question_type: str, markdown: bool 
         counted = row["n_answered"] if row["n_failed"] == "0" else f"{row['n_answered']}/{row['n_planned']}"
         table.add_row(row["strategy"], row["retrieval"], counted, *(_shown(row[c], digits) for c, _, digits in _COLUMNS))
     console.print(table)
-    console.print(_judge_note(params, rows), highlight=False)
+    console.print(_judge_note(about["judge"], rows), highlight=False)
 
 
 def _shown(value: str, digits: int) -> str:
     return f"{float(value):.{digits}f}" if value else "-"
 
 
-def _judge_note(params: Params, rows: list[dict[str, Any]]) -> str:
+def _about() -> dict[str, str]:
+    """Dataset, model and judge of the results, as they were when the results were made."""
+    metadata = artifacts.read(layout.result("leaderboard"), artifacts.LEADERBOARD).schema.metadata
+    return {name: metadata.get(f"arena.{name}".encode(), b"").decode() for name in ("dataset", "model", "judge")}
+
+
+def _judge_note(judge: str, rows: list[dict[str, Any]]) -> str:
     asked, failed = (sum(int(row[c]) for row in rows) for c in ("n_judged", "n_judge_failed"))
-    note = f"* by {params.judge.llm.endpoint.model} on {asked} answers; {failed} had a failed judgement."
+    note = f"* by {judge} on {asked} answers; {failed} had a failed judgement."
     truth = {row["kind"]: row for row in artifacts.read(layout.result("judge_truth"), artifacts.JUDGE_TRUTH).to_pylist()}
     whole = truth["all"]
     if whole["share_right"] is None:

@@ -13,6 +13,7 @@ from snakemake.exceptions import WorkflowError
 
 from rag_arena.compose import drift
 from rag_arena.errors import ArenaError
+from rag_arena.sources import ragrouter
 
 STALE = Path(".snakemake/stale")
 TORN = Path(".snakemake/dvc.lock.torn")
@@ -94,6 +95,8 @@ RUN_LOCK = FileLock(".snakemake/run.lock")
 if workflow.is_main_process:
     try:
         RUN_LOCK.acquire(timeout=0)
+        # a rule whose input is gone would be left out in silence, and old numbers shown as new
+        ragrouter.check(Path(config["dataset"]["path"]))
         if changed := drift(Path("conf"), Path("params.yaml")):
             print(
                 f"note: params.yaml differs from conf/ in {len(changed)} keys; see `arena compose --check`",

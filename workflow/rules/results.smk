@@ -36,6 +36,9 @@ rule aggregate:
         "../envs/arena.yaml"
     params:
         dvc=DVC,
+        dataset=config["dataset"]["name"],
+        model=config["llm"]["endpoint"]["model"],
+        judge=config["judge"]["llm"]["endpoint"]["model"],
         grid=config["grid"],
         price=config["llm"]["price"],
         judge_price=config["judge"]["llm"]["price"],

@@ -6,21 +6,24 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
+import pyarrow as pa
 import typer
 
+from rag_arena import artifacts, layout, strategies
 from rag_arena import compose as composing
-from rag_arena import layout, strategies
 from rag_arena.errors import ArenaError
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.params import Llm, Params, load
 from rag_arena.records import Cell
 
 T = TypeVar("T")
+_read: list[bytes] = []  # params.yaml as this process read it
 
 
 def params_in_force() -> Params:
     """params.yaml, checked; a note says if it has drifted from conf/ and no runner has said so already."""
     params = load(layout.PARAMS)
+    _read.append(layout.PARAMS.read_bytes())
     strategies.check(params)
     if "ARENA_DRIFT_CHECKED" not in os.environ and (drift := composing.drift(layout.CONF, layout.PARAMS)):
         typer.echo(f"note: params.yaml differs from conf/ in {len(drift)} keys; see `arena compose --check`", err=True)
@@ -53,6 +56,17 @@ def with_model(llm: Llm, work: Callable[[Any], Awaitable[T]]) -> T:
         return asyncio.run(connected())
     finally:
         ledger.close()
+
+
+def save(path: Path, table: pa.Table) -> None:
+    """Write an artifact, unless params.yaml has changed since it was read: DVC would record it under the new values.
+
+    Raises:
+        ArenaError: it has changed, or the artifact cannot be written.
+    """
+    if layout.PARAMS.read_bytes() != _read[-1]:
+        raise ArenaError(f"{layout.PARAMS}: changed while the stage was at work; nothing was written, run again")
+    artifacts.write(path, table)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -5,10 +5,12 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+import yaml
 
 from rag_arena import compose as composing
 from rag_arena import layout, strategies
 from rag_arena.cli.common import write_text
+from rag_arena.sources import ragrouter
 
 app = typer.Typer()
 
@@ -27,6 +29,7 @@ def compose(
         typer.echo("\n".join(drift) if drift else "params.yaml agrees with conf/")
         raise typer.Exit(1 if drift else 0)
     new = composing.compose(layout.CONF, overrides or [])
+    ragrouter.check(Path(yaml.safe_load(new)["dataset"]["path"]))
     for line in composing.differences(old, new):
         typer.echo(line)
     if new != old:

@@ -25,7 +25,7 @@ def leaderboard(
     """Print results/ as a table. Example: arena leaderboard --question-type multi_hop"""
     from rag_arena.leaderboard import render
 
-    render(Console(), params_in_force(), question_type, markdown)
+    render(Console(), question_type, markdown)
 
 
 @app.command()

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import cell_of_grid, params_in_force, with_model, write_text
+from rag_arena.cli.common import cell_of_grid, params_in_force, save, with_model, write_text
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE
 
@@ -22,8 +22,8 @@ def download() -> None:
     from rag_arena.stages.download import download
 
     corpus, questions, unresolved = download(params_in_force().dataset)
-    artifacts.write(layout.CORPUS, corpus)
-    artifacts.write(layout.QUESTIONS, questions)
+    save(layout.CORPUS, corpus)
+    save(layout.QUESTIONS, questions)
     typer.echo(f"{corpus.num_rows} documents, {questions.num_rows} questions, {len(unresolved)} supporting facts unresolved")
     for line in unresolved:
         typer.echo(f"unresolved: {line}")
@@ -41,7 +41,7 @@ def index() -> None:
             previous = artifacts.read(layout.INDEX, artifacts.INDEX)
         except ArenaError as error:
             typer.echo(f"{error}; building it from scratch", err=True)
-    artifacts.write(layout.INDEX, index(artifacts.read(layout.CORPUS, artifacts.CORPUS), params.embedder, previous))
+    save(layout.INDEX, index(artifacts.read(layout.CORPUS, artifacts.CORPUS), params.embedder, previous))
 
 
 @app.command()
@@ -50,8 +50,8 @@ def sample() -> None:
     from rag_arena.stages.sample import sample
 
     evaluation, calibration = sample(artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS), params_in_force().sample)
-    artifacts.write(layout.EVALUATION, evaluation)
-    artifacts.write(layout.CALIBRATION, calibration)
+    save(layout.EVALUATION, evaluation)
+    save(layout.CALIBRATION, calibration)
 
 
 @app.command()
@@ -66,8 +66,8 @@ def retrieve(mode: Mode) -> None:
         artifacts.read(layout.INDEX, artifacts.INDEX),
         artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS),
     )
-    artifacts.write(layout.hits(mode), hits)
-    artifacts.write(layout.search_timings(mode), timings)
+    save(layout.hits(mode), hits)
+    save(layout.search_timings(mode), timings)
 
 
 @app.command()
@@ -96,9 +96,9 @@ def run(strategy: Strategy, retrieval: Mode) -> None:
         return await run(cell, params, inputs, ChatModel(client, params.llm.endpoint))
 
     done = with_model(params.llm, work)
-    artifacts.write(layout.run(cell, "answers"), done.answers)
-    artifacts.write(layout.run(cell, "calls"), done.calls)
-    artifacts.write(layout.run(cell, "timings"), done.timings)
+    save(layout.run(cell, "answers"), done.answers)
+    save(layout.run(cell, "calls"), done.calls)
+    save(layout.run(cell, "timings"), done.timings)
 
 
 @app.command()
@@ -119,8 +119,8 @@ def judge(strategy: Strategy, retrieval: Mode) -> None:
         return await judge(str(cell), params.judge, answers, questions, sampled, corpus, judging)
 
     judgements, calls = with_model(params.judge.llm, work)
-    artifacts.write(layout.judged(cell), judgements)
-    artifacts.write(layout.judge_calls(cell), calls)
+    save(layout.judged(cell), judgements)
+    save(layout.judge_calls(cell), calls)
 
 
 @app.command()
@@ -138,8 +138,8 @@ def judge_truth() -> None:
         return await judge_known_truth(params.judge, questions, sampled, judging)
 
     ratings, calls = with_model(params.judge.llm, work)
-    artifacts.write(layout.KNOWN_TRUTH, ratings)
-    artifacts.write(layout.KNOWN_TRUTH_CALLS, calls)
+    save(layout.KNOWN_TRUTH, ratings)
+    save(layout.KNOWN_TRUTH_CALLS, calls)
 
 
 @app.command()
@@ -170,6 +170,6 @@ def aggregate() -> None:
         artifacts.read(layout.KNOWN_TRUTH, artifacts.KNOWN_TRUTH),
     )
     for name in ("scores", "leaderboard", "judge_quality", "judge_truth", "retrieval_quality", "disagreement"):
-        artifacts.write(layout.result(name), getattr(done, name))
+        save(layout.result(name), getattr(done, name))
     write_text(layout.RESULTS / "leaderboard.csv", done.display.to_csv(index=False))
     write_text(layout.RESULTS / "metrics.json", json.dumps(done.metrics, indent=2) + "\n")

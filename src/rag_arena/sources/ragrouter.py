@@ -26,6 +26,17 @@ class Loaded:
     unresolved: list[str]
 
 
+def check(folder: Path) -> None:
+    """Are both files there?
+
+    Raises:
+        ArenaError: one is missing.
+    """
+    for path in (folder / "Corpus.json", folder / "Question.json"):
+        if not path.is_file():
+            raise ArenaError(f"{path}: missing; the folder must hold Corpus.json and Question.json")
+
+
 def load(folder: Path) -> Loaded:
     """Read a folder in RAGRouter's shape.
 
@@ -33,6 +44,7 @@ def load(folder: Path) -> Loaded:
         ArenaError: naming file and line, for text that is not UTF-8 or not JSON, a missing or empty field, a duplicate
             id, a gold id that is not in the corpus, an unknown question type, or an empty file.
     """
+    check(folder)
     corpus_path, question_path = folder / "Corpus.json", folder / "Question.json"
     corpus: list[dict[str, Any]] = []
     seen: set[str] = set()
@@ -78,8 +90,6 @@ def load(folder: Path) -> Loaded:
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
         text = path.read_bytes().decode("utf-8-sig")
-    except (FileNotFoundError, NotADirectoryError) as error:
-        raise ArenaError(f"{path}: missing; the folder must hold Corpus.json and Question.json") from error
     except UnicodeDecodeError as error:
         raise ArenaError(f"{path}: byte {error.start} is not UTF-8; convert the file to UTF-8") from error
     if text.lstrip().startswith("["):

@@ -81,7 +81,7 @@ def aggregate(
     rankings = {mode: _rankings(found.hits) for mode, found in retrieved.items()}
     return Results(
         artifacts.table(artifacts.SCORES, score_rows),
-        artifacts.table(artifacts.LEADERBOARD, board),
+        artifacts.table(artifacts.LEADERBOARD, board, _provenance(params)),
         pd.DataFrame(shown).sort_values(list(artifacts.LEADERBOARD.key), ignore_index=True),
         artifacts.table(artifacts.JUDGE_QUALITY, judge_quality),
         artifacts.table(artifacts.JUDGE_TRUTH, _judge_truth(known_truth.to_pylist())),
@@ -89,6 +89,15 @@ def aggregate(
         artifacts.table(artifacts.DISAGREEMENT, _disagreement(rankings, [row["question_id"] for row in questions.to_pylist()])),
         _metrics(params.report.focus or str(params.cells[-1]), board),
     )
+
+
+def _provenance(params: Params) -> dict[str, str]:
+    """What the numbers are about, kept in the file: params.yaml may have moved on when they are shown."""
+    return {
+        "arena.dataset": params.dataset.name,
+        "arena.model": params.llm.endpoint.model,
+        "arena.judge": params.judge.llm.endpoint.model,
+    }
 
 
 def _score(cell: Cell, row: dict[str, Any], asked: Mapping[str, Question], judged: Mapping[str, Any]) -> dict[str, Any]:
