@@ -21,7 +21,7 @@ from rag_arena import artifacts
 from rag_arena.errors import EndpointError
 from rag_arena.llm.client import explain
 from rag_arena.params import Endpoint
-from tests.project import DATASET, QUESTIONS, Project, corpus_rows, lines, question_rows
+from tests.project import DATASET, QUESTIONS, ROOT, Project, corpus_rows, lines, question_rows
 from tests.stub import Answer, Stub, completion, sensible
 
 FLOOR = ("run", "no_retrieval", "none")
@@ -455,7 +455,8 @@ def test_a_full_disk_is_told_by_the_file_that_could_not_be_written(
 def test_parameters_on_a_full_disk_stay_as_they_were(project: Project, small_disk: Callable[[int], Path]) -> None:
     disk = small_disk(256)
     moved = Project(disk)
-    (disk / "conf").symlink_to(project.folder / "conf", target_is_directory=True)
+    for name, place in (("conf", project.folder / "conf"), ("data", ROOT / "data")):
+        (disk / name).symlink_to(place, target_is_directory=True)
     (disk / "params.yaml").write_bytes((project.folder / "params.yaml").read_bytes())
     fill(disk)
     before = moved.listing()
