@@ -25,7 +25,7 @@ def main() -> None:
     candidates: dict[str, set[str]] = {}
     for row in artifacts.read(layout.hits("hybrid"), artifacts.HITS).to_pylist():
         candidates.setdefault(row["question_id"], set()).add(row["doc_id"])
-    reranker = MaxSim(embedders.load(params.embedder), tau=0.0, temperature=1.0)
+    reranker = MaxSim(embedders.load(params.embedder))
     scores, labels = [], []
     for question in artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS).to_pylist():
         if question["question_id"] in chosen:

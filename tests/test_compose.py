@@ -17,9 +17,9 @@ OPTIONS = sorted(CONF.glob("*/*.yaml"))
 CHOICES = {
     "retrieval": "retrieval=[{0}]",
     "strategy": "strategy=[{1}]",
-    "reranker": "reranker@retrieval.hybrid_rerank.reranker={0}",
+    "llm": "llm@small_llm={0}",
 }
-PLACES = {"reranker": "retrieval.hybrid_rerank.reranker", "experiment": ""}
+PLACES = {"llm": "small_llm", "experiment": ""}
 
 
 def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -64,9 +64,10 @@ def test_every_option_composes_and_puts_its_values_in_place(path):
     assert wanted.items() <= dict(leaves(composed(*overrides))).items()
 
 
-@pytest.mark.parametrize("path", sorted(CONF.glob("llm/*.yaml")), ids=lambda p: p.stem)
-def test_every_language_model_can_be_the_judge(path):
-    overrides, wanted = chosen(path, f"llm@judge.llm={path.stem}", "judge.llm")
+@pytest.mark.parametrize("path", [CONF / "llm" / f"{name}.yaml" for name in ("embedded", "openai")], ids=lambda p: p.stem)
+@pytest.mark.parametrize("place", ["llm", "judge.llm"])
+def test_every_language_model_can_answer_and_judge(path, place):
+    overrides, wanted = chosen(path, f"{place if place == 'llm' else f'llm@{place}'}={path.stem}", place)
     assert wanted.items() <= dict(leaves(composed(*overrides))).items()
 
 
@@ -95,6 +96,20 @@ def test_an_override_reaches_the_parameters():
     assert composed("strategy.vanilla.k=5")["strategy"]["vanilla"]["k"] == 5
 
 
+def test_a_small_model_of_its_own_leaves_the_answering_one_alone():
+    params = composed("llm@small_llm=openai", "small_llm.endpoint.model=tiny")
+    assert (params["llm"]["endpoint"]["kind"], params["small_llm"]["endpoint"]["model"]) == ("embedded", "tiny")
+
+
+def test_the_small_model_is_by_default_the_one_that_answers():
+    params = composed("llm=openai", "llm.endpoint.model=large")
+    assert params["small_llm"] == params["llm"]
+
+
+def test_a_strategy_without_vanilla_has_values_of_its_own():
+    assert composed("strategy=[self_corrective]")["strategy"]["self_corrective"]["k"] == 3
+
+
 def test_k_is_shared_between_vanilla_and_self_corrective():
     assert composed("strategy.vanilla.k=5")["strategy"]["self_corrective"]["k"] == 5
 
@@ -111,7 +126,7 @@ def test_the_grid_is_what_is_chosen():
         ("nope=1", f"{CONF}: Could not override 'nope'"),
         ("dataset.nmae=x", f"{CONF}: Could not override 'dataset.nmae'"),
         ("==", f"{CONF}: Error parsing override '=='"),
-        ("strategy=[self_corrective]", f"{CONF}: Interpolation key 'strategy.vanilla.k' not found"),
+        ("llm=same", f"{CONF}: "),
         ("+samle=1", f"{CONF} with +samle=1: unknown key samle; did you mean sample?"),
         ("sample.seed=x", f"{CONF} with sample.seed=x: sample.seed: Input should be a valid integer (got 'x')"),
         ("~store", f"{CONF} with ~store: key store is missing"),

@@ -52,11 +52,12 @@ def test_the_whole_path_stands_as_a_tree() -> None:
 
 
 def test_gold_documents_are_marked_wherever_they_are_listed() -> None:
-    keep = {"node": "keep", "floor": 0.1, "kept": ["d1"]}
+    grades = [{"doc_id": d, "p": p, "kept": p > 0.1, "source": "cosine"} for d, p in (("d1", 0.9), ("d2", 0.05))]
+    keep = {"node": "keep", "floor": 0.1, "grades": grades}
     marked = [line for line in shown([RETRIEVE, keep, GENERATE], gold=("d1",)) if line.endswith("gold") or "gold," in line]
     assert [line.strip("│├└─ ") for line in marked] == [
         "d1  Rhine  score 0.500  cosine 0.250  gold",
-        "kept: d1 gold",
+        "kept d1  0.900 by cosine  gold",
         "used: d1 gold, d2",
     ]
 
@@ -70,8 +71,9 @@ def test_a_gold_document_that_a_correction_brings_was_seen() -> None:
     assert "never seen" not in "\n".join(shown([RETRIEVE, correct], gold=("d3",)))
 
 
-def test_a_step_that_kept_nothing_says_so() -> None:
-    assert shown([{"node": "keep", "kept": []}])[-1].strip("└─ ") == "kept: nothing"
+def test_a_grade_says_what_became_of_its_document() -> None:
+    grades = [{"doc_id": "d1", "p": 0.25, "kept": False, "source": "logprobs"}]
+    assert shown([{"node": "grade", "grades": grades}])[-1].strip("└─ ") == "dropped d1  0.250 by logprobs"
 
 
 def test_each_call_stands_under_the_step_that_made_it() -> None:

@@ -47,10 +47,13 @@ def path(
             mark = f"  {GOLD}" if hit["doc_id"] in gold else ""
             title = escape(document(hit["doc_id"]).title)
             branch.add(f"{escape(hit['doc_id'])}  {title}  score {hit['score']:.3f}  cosine {hit['cosine']:.3f}{mark}")
-        for name in ("kept", "used"):
-            if name in step:
-                marked = [f"{escape(doc_id)} {GOLD}" if doc_id in gold else escape(doc_id) for doc_id in step[name]]
-                branch.add(f"{name}: {', '.join(marked) or 'nothing'}")
+        for grade in step.get("grades", []):
+            mark = f"  {GOLD}" if grade["doc_id"] in gold else ""
+            verdict = "kept" if grade["kept"] else "dropped"
+            branch.add(f"{verdict} {escape(grade['doc_id'])}  {grade['p']:.3f} by {grade['source']}{mark}")
+        if "used" in step:
+            marked = [f"{escape(doc_id)} {GOLD}" if doc_id in gold else escape(doc_id) for doc_id in step["used"]]
+            branch.add(f"used: {', '.join(marked) or 'nothing'}")
         for call in [call for call in waiting if call.node == step["node"] or call.node == step.get("correction")]:
             waiting.remove(call)
             replay = ", replayed" if call.replayed else ""
@@ -66,7 +69,7 @@ def path(
 def _step_line(step: Mapping[str, Any]) -> str:
     shown = [f"[cyan]{step['node']}[/cyan]"]
     shown += [
-        f"{key} {escape(str(value))}" for key, value in step.items() if key not in ("node", "hits", "kept", "used", "thoughts")
+        f"{key} {escape(str(value))}" for key, value in step.items() if key not in ("node", "hits", "grades", "used", "thoughts")
     ]
     if step.get("thoughts"):
         shown.append(f"[dim]thought: {escape(step['thoughts'][:200])}[/dim]")

@@ -6,7 +6,17 @@ from pathlib import Path
 from typing import Annotated, Any, Literal, TypeVar
 
 import yaml
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    JsonValue,
+    ValidationError,
+    ValidatorFunctionWrapHandler,
+    WrapValidator,
+    field_validator,
+    model_validator,
+)
 from ruamel.yaml import YAML
 from ruamel.yaml.error import YAMLError
 
@@ -27,6 +37,45 @@ class Section(BaseModel):
     """A part of params.yaml: exact types, no unknown key, no NaN or infinity."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+
+class Percentile(Section):
+    """A threshold that is this percentile of the calibration split's best first-pass scores."""
+
+    percentile: Annotated[float, Field(ge=0, le=100)] = Field(description="share of retrievals under the threshold, in percent")
+
+
+class Sigmoid(Section):
+    """P(relevant) = 1 / (1 + exp(-(score - tau) / temperature))."""
+
+    tau: float = Field(description="score at which relevance is even")
+    temperature: Annotated[float, Field(gt=0)] = Field(description="softness")
+
+
+def _or_say(wanted: str) -> WrapValidator:
+    """One message for a union, instead of one per member."""
+
+    def validated(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
+        try:
+            return handler(value)
+        except ValidationError as error:
+            raise ValueError(f"must be {wanted}") from error
+
+    return WrapValidator(validated)
+
+
+Threshold = Annotated[Share | Literal["auto"] | Percentile, _or_say("a number from 0 to 1, auto, or {percentile: 0 to 100}")]
+Relevance = Annotated[Sigmoid | Literal["auto"], _or_say("auto, or {tau: number, temperature: number over 0}")]
+
+
+def calibrated(scorer: Literal["cosine", "relevance"], separates: Literal["bad", "good"]) -> dict[str, JsonValue]:
+    """What `auto` and `percentile` mean for a threshold, as a field's `json_schema_extra`.
+
+    Args:
+        scorer: whose best first-pass score the threshold is on: raw cosine, or the reranker's calibrated probability.
+        separates: `bad`: retrievals without any gold document from the rest; `good`: those whose first is gold from the rest.
+    """
+    return {"calibrated": {"scorer": scorer, "separates": separates}}
 
 
 class Dataset(Section):
@@ -73,12 +122,10 @@ class Hybrid(Lane):
     fusion: Literal["ours", "qdrant"] = Field(description="who fuses: our deterministic code or Qdrant's RrfQuery")
 
 
-class Reranker(Section):
-    """What reorders candidates."""
+class Reranker(Sigmoid):
+    """What takes a second look at candidates, and the sigmoid with which hybrid_rerank reads its scores."""
 
     kind: Literal["maxsim"] = Field(description="maxsim: late interaction over the embedder's token vectors")
-    tau: float = Field(description="score at which relevance is even (fitted by bench/fit_maxsim.py)")
-    temperature: Annotated[float, Field(gt=0)] = Field(description="softness of the sigmoid (fitted, as tau)")
 
 
 class HybridRerank(Hybrid):
@@ -130,6 +177,10 @@ class Endpoint(Section):
     structured_output: Literal["json_schema", "json_object", "none"] = Field(
         "json_schema", description="how the judge's replies are held to a shape: by schema, as JSON, or by asking for it"
     )
+    top_logprobs: Annotated[int, Field(ge=0, le=20)] = Field(
+        20, description="likeliest tokens asked for where a verdict is a probability; 0: the server gives none, ask for JSON"
+    )
+    verdict_tokens: Positive = Field(32, description="longest reply that holds a verdict in JSON; raise it for a reasoning model")
     threads: Positive = Field(1, description="computing threads (embedded only); changes replies in the last bits")
     context_tokens: Positive = Field(8192, description="context window (embedded only)")
 
@@ -218,7 +269,9 @@ class Params(Section):
     sample: Sample
     strategy: dict[str, dict[str, Any]] = Field(description="settings of each strategy that retrieves; its folder knows the keys")
     floor: dict[str, dict[str, Any]] = Field(description="settings of strategies that never retrieve: the floor")
-    llm: Llm
+    reranker: Reranker = Field(description="what hybrid_rerank reorders with, and `grader: cross_encoder` grades with")
+    llm: Llm = Field(description="the model that answers")
+    small_llm: Llm = Field(description="the model that routes, grades, rewrites and verifies; by default the same")
     judge: Judge
     run: Run
     report: Report

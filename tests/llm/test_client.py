@@ -13,7 +13,7 @@ import openai
 import pytest
 
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.client import ChatModel, Reply, connect, explain
+from rag_arena.llm.client import ChatModel, Message, connect, explain
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import Meter, metered
 from rag_arena.params import Endpoint, Llm, Price, Transport
@@ -38,7 +38,7 @@ def within(llm: Llm, ledger: Ledger, work: Callable[[ChatModel], Awaitable[Any]]
     return asyncio.run(connected())
 
 
-def ask(llm: Llm, ledger: Ledger, prompt: str = "why?", max_tokens: int = 9) -> tuple[Reply, Meter]:
+def ask(llm: Llm, ledger: Ledger, prompt: str = "why?", max_tokens: int = 9) -> tuple[Message, Meter]:
     with metered() as meter:
         return within(llm, ledger, lambda model: model.complete("generate", prompt, max_tokens)), meter
 
@@ -120,12 +120,12 @@ def test_without_a_key_the_variable_to_set_is_named(ledger: Ledger, monkeypatch:
 
 def test_a_reply_is_text_and_the_reason_it_stopped(stub: Stub, ledger: Ledger) -> None:
     stub.behave = lambda body: completion(" Paris\n")
-    assert ask(llm_at(stub.url), ledger)[0] == Reply("Paris", "", "stop")
+    assert ask(llm_at(stub.url), ledger)[0] == Message("Paris", "", "stop")
 
 
 def test_thoughts_are_kept_apart_from_the_answer(stub: Stub, ledger: Ledger) -> None:
     stub.behave = lambda body: completion("<think>it is in France</think>Paris")
-    assert ask(llm_at(stub.url), ledger)[0] == Reply("Paris", "it is in France", "stop")
+    assert ask(llm_at(stub.url), ledger)[0] == Message("Paris", "it is in France", "stop")
 
 
 @pytest.mark.parametrize("content", ["", None, "  \n"])
@@ -189,7 +189,7 @@ def test_a_reply_without_usage_counts_no_tokens(stub: Stub, ledger: Ledger) -> N
 def test_a_reply_cut_by_the_token_limit_is_recorded(stub: Stub, ledger: Ledger) -> None:
     stub.behave = lambda body: completion("The capital of", "length")
     ask(llm_at(stub.url), ledger)
-    assert ask(llm_at(stub.url), ledger)[0] == Reply("The capital of", "", "length")
+    assert ask(llm_at(stub.url), ledger)[0] == Message("The capital of", "", "length")
     assert len(stub.requests) == 1
 
 
@@ -271,7 +271,7 @@ def test_identical_calls_under_way_share_one_request(stub: Stub, ledger: Ledger)
     stub.behave = lambda body: slow
     with metered() as meter:
         replies = ask_all(llm_at(stub.url), ledger, ["same"] * 5)
-    assert replies == [Reply("shared", "", "stop")] * 5
+    assert replies == [Message("shared", "", "stop")] * 5
     assert len(stub.requests) == 1
     assert sorted(call.replayed for call in meter.calls) == [False] + [True] * 4
 
@@ -301,7 +301,7 @@ def test_a_call_whose_twin_was_cancelled_is_answered_by_its_retry(stub: Stub, le
 
     stub.behave = behave
 
-    async def work(model: ChatModel) -> Reply:
+    async def work(model: ChatModel) -> Message:
         leader = asyncio.create_task(model.complete("generate", "same", 9))
         follower = asyncio.create_task(model.complete("generate", "same", 9))
         await asyncio.to_thread(arrived.wait, 10)
@@ -331,7 +331,7 @@ def test_as_many_requests_as_the_limit_are_under_way_and_never_more(stub: Stub, 
 
     stub.behave = behave
     replies = ask_all(llm_at(stub.url, limit=limit), ledger, [f"question {i}" for i in range(4 * limit)])
-    assert all(isinstance(reply, Reply) for reply in replies)
+    assert all(isinstance(reply, Message) for reply in replies)
     assert peak == limit
 
 
@@ -358,7 +358,7 @@ def test_the_deadline_does_not_run_while_a_call_waits_for_a_slot(stub: Stub, led
     deadline_s, calls = 0.9, 5
     assert calls * slow({"messages": [{"content": ""}]}).pause_s > deadline_s
     replies = ask_all(llm_at(stub.url, limit=1, deadline_s=deadline_s), ledger, [f"question {i}" for i in range(calls)])
-    assert all(isinstance(reply, Reply) for reply in replies)
+    assert all(isinstance(reply, Message) for reply in replies)
 
 
 @pytest.mark.parametrize(

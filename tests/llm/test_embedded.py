@@ -10,7 +10,7 @@ import pytest
 
 from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm import embedded
-from rag_arena.llm.client import ChatModel, Reply, connect
+from rag_arena.llm.client import ChatModel, Message, connect
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import metered
 from rag_arena.params import Endpoint, Llm, Price, Transport
@@ -90,8 +90,8 @@ def embedded_llm() -> Llm:
     return Llm(endpoint=ENDPOINT, transport=transport, price=Price(input=0.0, output=0.0))
 
 
-def ask(ledger: Ledger, prompt: str) -> Reply:
-    async def connected() -> Reply:
+def ask(ledger: Ledger, prompt: str) -> Message:
+    async def connected() -> Message:
         llm = embedded_llm()
         async with connect(llm, ledger) as client:
             return await ChatModel(client, llm.endpoint).complete("generate", prompt, 4)

@@ -8,6 +8,7 @@ from rag_arena.errors import ArenaError
 from rag_arena.metering import metered
 from rag_arena.params import MODES, Params, validate
 from rag_arena.records import Document, Hit
+from rag_arena.rerankers import probability
 from rag_arena.rerankers.maxsim import MaxSim
 from rag_arena.retrieval.fusion import reciprocal_rank_fusion
 from rag_arena.retrieval.index import Index
@@ -103,9 +104,10 @@ def test_the_edge_store_gives_the_same_hits_as_the_local_one(params, index, embe
 @pytest.mark.parametrize("query", QUERIES)
 def test_hybrid_rerank_orders_the_hybrid_candidates_by_relevance(params, index, embedder, built, query):
     settings = params.retrieval.hybrid_rerank
-    reranker = MaxSim(embedder, settings.reranker.tau, settings.reranker.temperature)
+    reranker = MaxSim(embedder)
     candidates = ids(built.of("hybrid").search(query, settings.candidates))
-    relevance = dict(zip(candidates, reranker.relevance(query, [index.document(i).full_text for i in candidates]), strict=True))
+    scores = reranker.scores(query, [index.document(i).full_text for i in candidates])
+    relevance = {i: probability(score, settings.reranker) for i, score in zip(candidates, scores, strict=True)}
     kept = sorted((i for i in candidates if relevance[i] >= settings.relevance_threshold), key=lambda i: (-relevance[i], i))
     assert [(hit.doc_id, hit.score) for hit in built.of("hybrid_rerank").search(query, 4)] == [
         (i, relevance[i]) for i in kept[:4]

@@ -9,7 +9,7 @@ import pytest
 
 from rag_arena import artifacts
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.client import ChatModel, connect
+from rag_arena.llm.client import chat_models, connect
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import Call, Meter
 from rag_arena.params import Params, validate
@@ -73,7 +73,7 @@ def play(
 
     async def work() -> Outputs:
         async with connect(changed_params.llm, ledger) as client:
-            return await run(cell, changed_params, inputs, ChatModel(client, changed_params.llm.endpoint))
+            return await run(cell, changed_params, inputs, *chat_models(changed_params, [client, client]))
 
     return asyncio.run(work())
 

@@ -1,42 +1,26 @@
 """Each graph from end to end: real retrieval over a tiny index, and a model over real sockets."""
 
-import asyncio
 import random
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any, NoReturn
+from collections.abc import Iterator
+from typing import Any
 
-import numpy as np
 import pytest
 
 from rag_arena import embedders, strategies
 from rag_arena.errors import ArenaError
-from rag_arena.llm.client import ChatModel, connect
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import metered
-from rag_arena.params import Endpoint, Llm, Params, Price, Transport
-from rag_arena.records import Document, Hit
-from rag_arena.retrieval.index import Index
+from rag_arena.params import Params
+from rag_arena.records import Document
 from rag_arena.retrieval.retriever import RecordedRetriever, Retriever, Retrievers
 from rag_arena.strategies.no_retrieval.graph import Settings as NoRetrieval
 from rag_arena.strategies.prompts import Prompts
 from rag_arena.strategies.self_corrective.graph import Settings as SelfCorrective
-from rag_arena.strategies.state import State, Toolbox
 from rag_arena.strategies.vanilla.graph import Settings as Vanilla
-from tests.stub import Stub, completion, serve
+from tests.strategies.harness import DOCUMENTS, QUESTION, Answers, hit, index_of, nobody, path, recorded
+from tests.stub import completion, serve
 
-QUESTION = "Where does the Rhine begin?"
-DOCUMENTS = {
-    "d1": Document("d1", "Rhine", "The Rhine begins in the Alps."),
-    "d2": Document("d2", "Danube", "The Danube begins in the Black Forest."),
-    "d3": Document("d3", "", "Cheese is made of milk."),
-    "d4": Document("d4", "Elbe", "The Elbe begins in Bohemia."),
-    "d5": Document("d5", "Oder", "The Oder begins in Moravia."),
-}
 WORDS = ["river", "alps", "milk", "cheese", "forest", "north", "sea", "ships", "wine", "castle", "bridge", "city", "king", "war"]
-
-
-def hit(doc_id: str, cosine: float, score: float | None = None) -> Hit:
-    return Hit(doc_id, cosine if score is None else score, cosine)
 
 
 def vanilla(k: int = 3) -> Vanilla:
@@ -46,71 +30,6 @@ def vanilla(k: int = 3) -> Vanilla:
 def corrective(correction: str = "widen", **changes: Any) -> SelfCorrective:
     defaults = {"k": 2, "max_tokens": 16, "threshold": 0.5, "keep_ratio": 0.5, "widen_factor": 2, "rewrite_tokens": 8}
     return SelfCorrective(**{**defaults, "correction": correction, **changes})
-
-
-def nobody(*_: Any) -> NoReturn:
-    raise AssertionError("asked for what it should not need")
-
-
-def recorded(hits: Mapping[str, Sequence[Hit]]) -> RecordedRetriever:
-    return RecordedRetriever(hits, 100, nobody)
-
-
-def index_of(documents: Sequence[Document], params: Params) -> Index:
-    embedder = embedders.load(params.embedder)
-    dense = np.stack([embedder.dense(d.full_text) for d in documents])
-    sparse = [embedder.sparse_document(d.full_text) for d in documents]
-    return Index(tuple(documents), dense, tuple((list(s.indices), list(s.values)) for s in sparse))
-
-
-@pytest.fixture(scope="module")
-def tiny(params: Params) -> Retrievers:
-    """The five documents above."""
-    index = index_of(list(DOCUMENTS.values()), params)
-    return Retrievers(params, lambda: index, embedders.load(params.embedder))
-
-
-class Answers:
-    """Runs graphs against one server."""
-
-    def __init__(self, stub: Stub, ledger: Ledger) -> None:
-        self.stub = stub
-        self._ledger = ledger
-
-    def all(self, strategy: str, questions: Sequence[str], **tools: Any) -> list[State]:
-        llm = Llm(
-            endpoint=Endpoint(kind="openai", model="m", base_url=self.stub.url),
-            transport=Transport(max_concurrency=2, deadline_s=30.0, max_retries=0),
-            price=Price(input=0.0, output=0.0),
-        )
-        graph = strategies.build(strategy)
-
-        async def work() -> list[State]:
-            async with connect(llm, self._ledger) as client:
-                defaults = {
-                    "model": ChatModel(client, llm.endpoint),
-                    "prompts": Prompts(strategy),
-                    "retriever": recorded({}),
-                    "second_lane": recorded({}),
-                    "cosines": nobody,
-                    "document": DOCUMENTS.__getitem__,
-                }
-                toolbox = Toolbox(**{**defaults, **tools})
-                return [await graph.ainvoke({"question": q}, context=toolbox) for q in questions]  # type: ignore[misc]
-
-        return asyncio.run(work())
-
-    def one(self, strategy: str, settings: Any, hits: Sequence[Hit] = (), **tools: Any) -> State:
-        return self.all(strategy, [QUESTION], settings=settings, retriever=recorded({QUESTION: hits}), **tools)[0]
-
-
-@pytest.fixture
-def graphs(stub: Stub, ledger: Ledger) -> Answers:
-    return Answers(stub, ledger)
-
-
-def path(state: State) -> list[str]:
-    return [step["node"] for step in state["trace"]]
 
 
 # vanilla
@@ -387,9 +306,17 @@ def test_self_correctives_trace_holds_every_verdict_and_score(graphs: Answers) -
     first, second = ({"doc_id": d, "score": c, "cosine": c} for d, c in (("d1", 0.4), ("d2", 0.2)))
     assert state["trace"] == [
         {"node": "retrieve", "query": QUESTION, "hits": [first]},
-        {"node": "assess", "best_cosine": 0.4, "threshold": 0.5, "verdict": "low"},
+        {"node": "assess", "decides": "enough", "verdict": False, "best_cosine": 0.4, "threshold": 0.5},
         {"node": "correct", "correction": "widen", "hits": [first, second]},
-        {"node": "keep", "floor": 0.5 * 0.5, "kept": ["d1"]},
+        {
+            "node": "keep",
+            "decides": "keep",
+            "floor": 0.5 * 0.5,
+            "grades": [
+                {"doc_id": "d1", "p": 0.4, "kept": True, "source": "cosine"},
+                {"doc_id": "d2", "p": 0.2, "kept": False, "source": "cosine"},
+            ],
+        },
         {"node": "generate", "used": ["d1"], "finish_reason": "stop"},
     ]
 

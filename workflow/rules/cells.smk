@@ -31,7 +31,9 @@ rule run:
         store=config["store"],
         retrieval=lookup(dpath="retrieval/{retrieval}", within=config),
         strategy=lookup(dpath="strategy/{strategy}", within=config),
+        reranker=config["reranker"],
         endpoint=config["llm"]["endpoint"],
+        small_endpoint=config["small_llm"]["endpoint"],
         run=config["run"],
     shell:
         "({params.dvc} run@{wildcards.strategy}-{wildcards.retrieval} && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
@@ -63,6 +65,7 @@ rule run_floor:
         dvc=DVC,
         strategy=lookup(dpath="floor/{strategy}", within=config),
         endpoint=config["llm"]["endpoint"],
+        small_endpoint=config["small_llm"]["endpoint"],
         run=config["run"],
     shell:
         "({params.dvc} run_floor@{wildcards.strategy} && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"

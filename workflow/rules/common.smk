@@ -50,5 +50,9 @@ def strategy_code(wildcards):
 
 
 LLM_CODE = ["artifacts.py", "llm", "metering.py"]
-GRAPH_CODE = [f"strategies/{f}.py" for f in ("nodes", "prompts", "state")]
+GRAPH_CODE = [
+    "decisions.py",
+    "strategies/nodes",
+    *(f"strategies/{f}.py" for f in ("base", "prompts", "state", "steps")),
+]
 RETRIEVAL_CODE = ["embedders", "rerankers", "retrieval"]

@@ -2,7 +2,8 @@
 
 import asyncio
 import os
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -44,13 +45,26 @@ def cell_of_grid(params: Params, strategy: str, retrieval: str) -> Cell:
 
 def with_model(llm: Llm, work: Callable[[Any], Awaitable[T]]) -> T:
     """Run asynchronous work with a client whose calls go through the ledger."""
+
+    async def only(clients: Sequence[Any]) -> T:
+        return await work(clients[0])
+
+    return with_models([llm], only)
+
+
+def with_models(llms: Sequence[Llm], work: Callable[[Sequence[Any]], Awaitable[T]]) -> T:
+    """Run asynchronous work with a client per model; models that are configured alike share one."""
     from rag_arena.llm.client import connect
 
     ledger = Ledger(default_path())
 
     async def connected() -> T:
-        async with connect(llm, ledger) as client:
-            return await work(client)
+        async with AsyncExitStack() as stack:
+            opened: list[Any] = []
+            for position, llm in enumerate(llms):
+                first = llms.index(llm)
+                opened.append(opened[first] if first < position else await stack.enter_async_context(connect(llm, ledger)))
+            return await work(opened)
 
     try:
         return asyncio.run(connected())

@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import params_in_force, with_model
+from rag_arena.cli.common import params_in_force, with_models
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE, load, nearest
 from rag_arena.records import NOT_ASKED, Cell
@@ -65,7 +65,7 @@ def ask(
 ) -> None:
     """Answer one question and print the path it took. Example: arena ask "Who designed Hero?" --strategy self_corrective"""
     from rag_arena.explain import CallSummary, path
-    from rag_arena.llm.client import ChatModel
+    from rag_arena.llm.client import chat_models
     from rag_arena.records import Document
     from rag_arena.stages.run import Inputs, ask
 
@@ -82,10 +82,10 @@ def ask(
         ),
     )
 
-    async def work(client: Any) -> Any:
-        return await ask(cell, params, inputs, ChatModel(client, params.llm.endpoint), question)
+    async def work(clients: Any) -> Any:
+        return await ask(cell, params, inputs, *chat_models(params, clients), question)
 
-    state, meter = with_model(params.llm, work)
+    state, meter = with_models([params.llm, params.small_llm], work)
     documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
     calls = [CallSummary(c.node, c.tokens_in, c.tokens_out, c.latency_s, c.replayed) for c in meter.calls]
     console = Console(emoji=False)

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import cell_of_grid, params_in_force, save, with_model, write_text
+from rag_arena.cli.common import cell_of_grid, params_in_force, save, with_model, with_models, write_text
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE
 
@@ -73,7 +73,7 @@ def retrieve(mode: Mode) -> None:
 @app.command()
 def run(strategy: Strategy, retrieval: Mode) -> None:
     """Answer the evaluation split with one cell. Example: arena run vanilla hybrid"""
-    from rag_arena.llm.client import ChatModel
+    from rag_arena.llm.client import chat_models
     from rag_arena.stages.run import Inputs, Outputs, run
 
     params = params_in_force()
@@ -92,10 +92,10 @@ def run(strategy: Strategy, retrieval: Mode) -> None:
         ),
     )
 
-    async def work(client: Any) -> Outputs:
-        return await run(cell, params, inputs, ChatModel(client, params.llm.endpoint))
+    async def work(clients: Any) -> Outputs:
+        return await run(cell, params, inputs, *chat_models(params, clients))
 
-    done = with_model(params.llm, work)
+    done = with_models([params.llm, params.small_llm], work)
     save(layout.run(cell, "answers"), done.answers)
     save(layout.run(cell, "calls"), done.calls)
     save(layout.run(cell, "timings"), done.timings)

@@ -10,6 +10,7 @@ import json
 import os
 import re
 import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,7 +22,7 @@ from rag_arena.llm import embedded
 from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical
 from rag_arena.llm.reasoning import ReasoningTransport
 from rag_arena.metering import Call, current_node, labelled, record_call
-from rag_arena.params import Endpoint, Llm
+from rag_arena.params import Endpoint, Llm, Params
 
 _SECRET_LENGTH = 12  # shorter ones are words for servers without keys, and may occur in any answer
 _OURS = "rag_arena"  # the extension of a response that carries an error of the ledger
@@ -185,48 +186,85 @@ def connect(llm: Llm, ledger: Ledger) -> openai.AsyncOpenAI:
 
 
 @dataclass(frozen=True, slots=True)
-class Reply:
-    """What a model said: the answer, the thoughts that came before it, and why it stopped."""
+class Token:
+    """One token of a reply: its log-probability, and those of the likeliest tokens in its place (itself among them)."""
+
+    text: str
+    logprob: float
+    alternatives: Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """What a model said, `text` perhaps empty: the answer, the thoughts before it, why it stopped, its tokens if asked for."""
 
     text: str
     thoughts: str
     finish_reason: str
+    tokens: tuple[Token, ...] = ()
+
+    @property
+    def mean_logprob(self) -> float | None:
+        """Mean log-probability of the tokens; None when the server gave none."""
+        return sum(token.logprob for token in self.tokens) / len(self.tokens) if self.tokens else None
 
 
 class ChatModel:
     """Chat completions against one endpoint, with the endpoint's sampling settings."""
 
-    def __init__(self, client: openai.AsyncOpenAI, endpoint: Endpoint) -> None:
+    def __init__(self, client: openai.AsyncOpenAI, endpoint: Endpoint, section: str = "llm") -> None:
         self.client = client
         self.endpoint = endpoint
+        self._section = section
 
-    async def complete(self, node: str, prompt: str, max_tokens: int) -> Reply:
-        """One reply to one user message.
+    async def ask(self, node: str, prompt: str, max_tokens: int, **more: Any) -> Message:
+        """One message to one user message.
 
         Args:
             node: the step that asks, for the record of calls.
             prompt: the user message.
             max_tokens: longest reply.
+            more: further fields of the request, such as `logprobs` and `response_format`.
 
         Raises:
             EndpointError: the endpoint refuses every request alike.
-            ArenaError: this request failed after all retries, or the reply holds no answer.
+            ArenaError: this request failed after all retries.
         """
         with labelled(node):
             try:
                 completion = await self.client.chat.completions.create(
                     model=self.endpoint.model,
                     messages=[{"role": "user", "content": prompt}],
-                    extra_body=request_settings(self.endpoint, max_tokens),
+                    extra_body={**request_settings(self.endpoint, max_tokens), **more},
                 )
             except openai.OpenAIError as error:
-                raise explain(error, self.endpoint) from error
+                raise explain(error, self.endpoint, self._section) from error
         choice = completion.choices[0]
         text, thoughts = choice.message.content or "", getattr(choice.message, "reasoning_content", None) or ""
-        if not text:
-            found = "only reasoning" if thoughts else "an empty reply"
-            raise ArenaError(f"{self.endpoint.model}: {found} at {node} (finish_reason {choice.finish_reason}); raise max_tokens")
-        return Reply(text, thoughts, choice.finish_reason or "")
+        return Message(text, thoughts, choice.finish_reason or "", _tokens(choice.logprobs))
+
+    async def complete(self, node: str, prompt: str, max_tokens: int, **more: Any) -> Message:
+        """As `ask`, for a reply that must not be empty.
+
+        Raises:
+            EndpointError: as `ask`.
+            ArenaError: as `ask`, or the reply holds no answer.
+        """
+        reply = await self.ask(node, prompt, max_tokens, **more)
+        if not reply.text:
+            found = "only reasoning" if reply.thoughts else "an empty reply"
+            raise ArenaError(f"{self.endpoint.model}: {found} at {node} (finish_reason {reply.finish_reason}); raise max_tokens")
+        return reply
+
+
+def chat_models(params: Params, clients: Sequence[openai.AsyncOpenAI]) -> tuple[ChatModel, ChatModel]:
+    """The model that answers and the small one, each over its own client."""
+    return ChatModel(clients[0], params.llm.endpoint), ChatModel(clients[1], params.small_llm.endpoint, "small_llm")
+
+
+def _tokens(logprobs: Any) -> tuple[Token, ...]:
+    content = getattr(logprobs, "content", None) or []
+    return tuple(Token(t.token, t.logprob, {a.token: a.logprob for a in t.top_logprobs or []}) for t in content)
 
 
 def request_settings(endpoint: Endpoint, max_tokens: int) -> dict[str, Any]:
@@ -259,7 +297,7 @@ def _refused_field(said: str, endpoint: Endpoint, section: str) -> str | None:
         endpoint.max_tokens_key: f"set {section}.endpoint.max_tokens_key to {other}",
         "temperature": f"set {section}.endpoint.temperature to null",
         "seed": f"set {section}.endpoint.seed to null",
-        "logprobs": "this server gives no log-probabilities: choose another, or a strategy that reads none",
+        r"(top_)?logprobs": f"set {section}.endpoint.top_logprobs to 0",
     }
     return next((what for field, what in advice.items() if re.search(rf"\b{field}\b", text)), None)
 

@@ -1,21 +1,29 @@
-"""Second looks at candidates: a probability of relevance for each document."""
+"""Second looks at candidates: a score for each document, and the sigmoid that makes it a probability of relevance."""
 
+import math
 from collections.abc import Sequence
 from typing import Protocol
 
 from rag_arena.embedders import Embedder
 from rag_arena.params import Reranker as RerankerParams
+from rag_arena.params import Sigmoid
 
 
 class Reranker(Protocol):
     """Scores documents against a query."""
 
-    def relevance(self, query: str, documents: Sequence[str]) -> list[float]:
-        """Probability of relevance, in [0, 1], of each document."""
+    def scores(self, query: str, documents: Sequence[str]) -> list[float]:
+        """The score of each document, on the reranker's own scale; higher is more relevant."""
 
 
 def load(params: RerankerParams, embedder: Embedder) -> Reranker:
     """The reranker that the parameters name."""
     from rag_arena.rerankers.maxsim import MaxSim
 
-    return MaxSim(embedder, params.tau, params.temperature)
+    return {"maxsim": MaxSim}[params.kind](embedder)
+
+
+def probability(score: float, sigmoid: Sigmoid) -> float:
+    """1 / (1 + exp(-(score - tau) / temperature)), without overflow."""
+    x = (score - sigmoid.tau) / sigmoid.temperature
+    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))

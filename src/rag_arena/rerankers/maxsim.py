@@ -1,14 +1,9 @@
 """Late interaction over the embedder's token vectors (Khattab and Zaharia 2020, ColBERT, section 3.3).
 
 Not a cross-encoder: query and document never meet inside a model. The score is the mean over the query's tokens of the best
-cosine among the document's tokens; a sigmoid turns it into a probability of relevance,
-
-    P = 1 / (1 + exp(-(s - tau) / T)),
-
-with tau and T fitted on the demo's calibration questions by bench/fit_maxsim.py.
+cosine among the document's tokens.
 """
 
-import math
 from collections.abc import Sequence
 
 from rag_arena.embedders import Embedder, Floats
@@ -17,15 +12,9 @@ from rag_arena.embedders import Embedder, Floats
 class MaxSim:
     """Scores documents by late interaction; keeps the token vectors of documents it has seen."""
 
-    def __init__(self, embedder: Embedder, tau: float, temperature: float) -> None:
+    def __init__(self, embedder: Embedder) -> None:
         self._embedder = embedder
-        self._tau = tau
-        self._temperature = temperature
         self._seen: dict[str, Floats] = {}
-
-    def relevance(self, query: str, documents: Sequence[str]) -> list[float]:
-        """Probability of relevance of each document."""
-        return [sigmoid((score - self._tau) / self._temperature) for score in self.scores(query, documents)]
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         """Mean best cosine per query token, in [-1, 1], of each document."""
@@ -41,8 +30,3 @@ class MaxSim:
 def max_sim(query: Floats, document: Floats) -> float:
     """Mean over query rows of the largest dot product with a document row; both (n, d) with unit rows."""
     return float((query @ document.T).max(axis=1).mean())
-
-
-def sigmoid(x: float) -> float:
-    """1 / (1 + exp(-x)), without overflow."""
-    return 1 / (1 + math.exp(-x)) if x >= 0 else math.exp(x) / (1 + math.exp(x))

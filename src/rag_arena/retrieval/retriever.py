@@ -8,7 +8,7 @@ from typing import Protocol
 from rag_arena import embedders, rerankers
 from rag_arena.embedders import Embedder
 from rag_arena.metering import record_search
-from rag_arena.params import Hybrid, HybridRerank, Params
+from rag_arena.params import Hybrid, HybridRerank, Params, Sigmoid
 from rag_arena.records import Hit
 from rag_arena.rerankers import Reranker
 from rag_arena.retrieval.fusion import reciprocal_rank_fusion
@@ -65,19 +65,19 @@ class LaneRetriever:
 class RerankedRetriever:
     """Another retriever's candidates, reordered by relevance; those under the threshold are dropped, all of them if need be."""
 
-    def __init__(self, inner: Retriever, reranker: Reranker, index: Index, depth: int, threshold: float) -> None:
+    def __init__(self, inner: Retriever, reranker: Reranker, index: Index, settings: HybridRerank) -> None:
         self._inner = inner
         self._reranker = reranker
         self._index = index
-        self._depth = depth
-        self._threshold = threshold
+        self._settings = settings
 
     def search(self, query: str, k: int, exclude: frozenset[str] = _NONE) -> list[Hit]:
         """At most k hits for a query, each with its probability of relevance as score."""
-        candidates = self._inner.search(query, max(k, self._depth), exclude)
-        texts = [self._index.document(hit.doc_id).full_text for hit in candidates]
-        relevance = self._reranker.relevance(query, texts)
-        kept = [Hit(hit.doc_id, p, hit.cosine) for hit, p in zip(candidates, relevance, strict=True) if p >= self._threshold]
+        candidates = self._inner.search(query, max(k, self._settings.candidates), exclude)
+        scores = self._reranker.scores(query, [self._index.document(hit.doc_id).full_text for hit in candidates])
+        relevance = [rerankers.probability(score, self._settings.reranker) for score in scores]
+        floor = self._settings.relevance_threshold
+        kept = [Hit(hit.doc_id, p, hit.cosine) for hit, p in zip(candidates, relevance, strict=True) if p >= floor]
         return sorted(kept, key=lambda hit: (-hit.score, hit.doc_id))[:k]
 
 
@@ -95,6 +95,11 @@ class Retrievers:
         return self._load_index()
 
     @cached_property
+    def reranker(self) -> Reranker:
+        """The configured reranker."""
+        return rerankers.load(self._params.reranker, self.embedder)
+
+    @cached_property
     def _store(self) -> Store:
         return open_store(self._params.store, self.index)
 
@@ -105,8 +110,7 @@ class Retrievers:
         lanes = LaneRetriever(mode, self.index, self.embedder, self._store, settings.candidates, fusion)
         if not isinstance(settings, HybridRerank):
             return lanes
-        reranker = rerankers.load(settings.reranker, self.embedder)
-        return RerankedRetriever(lanes, reranker, self.index, settings.candidates, settings.relevance_threshold)
+        return RerankedRetriever(lanes, self.reranker, self.index, settings)
 
     def lane(self, mode: str, depth: int) -> Retriever:
         """A single lane, dense or sparse, whether or not the grid has it as a mode of its own."""
@@ -117,6 +121,13 @@ class Retrievers:
         rows = [self.index.row_of[doc_id] for doc_id in doc_ids]
         start = time.perf_counter()
         found = embedders.cosines(self.index.dense[rows], self.embedder.dense(query)) if rows else []
+        record_search(time.perf_counter() - start)
+        return found
+
+    def relevance(self, query: str, texts: Sequence[str], sigmoid: Sigmoid) -> list[float]:
+        """The reranker's probability of relevance of each text, in the order given."""
+        start = time.perf_counter()
+        found = [rerankers.probability(score, sigmoid) for score in self.reranker.scores(query, texts)] if texts else []
         record_search(time.perf_counter() - start)
         return found
 

@@ -43,7 +43,7 @@ class Outputs:
     timings: pa.Table
 
 
-async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> Outputs:
+async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel) -> Outputs:
     """Answer every question of the evaluation split, many at once.
 
     A failing question is recorded with its error.
@@ -54,7 +54,7 @@ async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> O
     """
     chosen = questions_of(inputs.questions, inputs.sample)
     graph = strategies.build(cell.strategy)
-    toolbox = _toolbox(cell, params, inputs, model)
+    toolbox = _toolbox(cell, params, inputs, model, small_model)
     k = 0 if cell.retrieval == NO_MODE else toolbox.settings.k
     first_pass = {q.question_id: toolbox.retriever.search(q.text, k) if k else [] for q in chosen}
     slots = asyncio.Semaphore(params.llm.transport.max_concurrency)
@@ -88,7 +88,9 @@ async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> O
     )
 
 
-async def ask(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, question: str) -> tuple[State, Meter]:
+async def ask(
+    cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel, question: str
+) -> tuple[State, Meter]:
     """Answer one question of the user's, outside any sample.
 
     Raises:
@@ -98,7 +100,7 @@ async def ask(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, ques
     if (cell.strategy in params.floor) != (cell.retrieval == NO_MODE):
         mend = f"choose {NO_MODE} as its retrieval" if cell.strategy in params.floor else "choose a retrieval mode"
         raise ArenaError(f"{cell}: {cell.strategy} {'never retrieves' if cell.strategy in params.floor else 'retrieves'}; {mend}")
-    toolbox = _toolbox(cell, params, inputs, model)
+    toolbox = _toolbox(cell, params, inputs, model, small_model)
     with metered() as meter:
         state: State = await graph.ainvoke({"question": question}, context=toolbox)
     return state, meter
@@ -191,12 +193,12 @@ def _refuse_too_many_failures(cell: Cell, rows: list[dict[str, Any]], limit: flo
         )
 
 
-def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> Toolbox:
-    settings = strategies.settings(cell.strategy, params)
+def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel) -> Toolbox:
+    settings: Any = strategies.settings(cell.strategy, params)
     prompts = Prompts(cell.strategy)
     if cell.retrieval == NO_MODE:
         nothing = RecordedRetriever({}, 0, _no_evidence)
-        return Toolbox(settings, model, prompts, nothing, nothing, _no_evidence, _no_evidence)
+        return Toolbox(settings, model, small_model, prompts, nothing, nothing, _no_evidence, _no_evidence, _no_evidence)
     assert inputs.corpus is not None
     assert inputs.index is not None
     assert inputs.hits is not None
@@ -212,7 +214,17 @@ def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel) -> To
     second = "sparse" if cell.retrieval == "dense" else "dense"
     second_lane = RecordedRetriever({}, 0, lambda: opened.lane(second, depth))
     documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
-    return Toolbox(settings, model, prompts, retriever, second_lane, opened.cosines, documents.__getitem__)
+    return Toolbox(
+        settings,
+        model,
+        small_model,
+        prompts,
+        retriever,
+        second_lane,
+        opened.cosines,
+        lambda query, texts: opened.relevance(query, texts, settings.relevance),
+        documents.__getitem__,
+    )
 
 
 def _no_evidence(*_: Any) -> Any:

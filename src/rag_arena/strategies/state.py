@@ -5,6 +5,8 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Annotated, Any, TypedDict
 
+from langgraph.runtime import Runtime
+
 from rag_arena.llm.client import ChatModel
 from rag_arena.records import Document, Hit
 from rag_arena.retrieval.retriever import Retriever
@@ -19,13 +21,14 @@ class State(TypedDict, total=False):
     """Nodes write it, edges read it; nothing is decided anywhere else.
 
     `hits` are the documents under consideration, best first; `retrieved` is every document id ever seen; `used` are the ids in
-    the prompt that produced `answer`. `corrected` is set only by strategies that can correct. `trace` is the path taken.
+    the prompt that produced `answer`. `enough` is the verdict on a whole retrieval. `corrected` is set only by strategies that
+    can correct. `trace` is the path taken.
     """
 
     question: str
     hits: list[Hit]
     retrieved: Annotated[list[str], _united]
-    verdict: str
+    enough: bool
     corrected: bool
     used: list[str]
     answer: str
@@ -34,12 +37,22 @@ class State(TypedDict, total=False):
 
 @dataclass(frozen=True, slots=True)
 class Toolbox:
-    """What nodes may use. `settings` are the strategy's own parameters; `second_lane` is a retriever unlike the cell's own."""
+    """What nodes may use.
+
+    `settings` are the strategy's own parameters, every threshold a number. `model` answers; `small_model` routes, grades,
+    rewrites and verifies (the same one unless configured otherwise). `second_lane` is a retriever unlike the cell's own.
+    `relevance` is the reranker's probability of relevance, through the calibrated sigmoid.
+    """
 
     settings: Any
     model: ChatModel
+    small_model: ChatModel
     prompts: Prompts
     retriever: Retriever
     second_lane: Retriever
     cosines: Callable[[str, Sequence[str]], list[float]]
+    relevance: Callable[[str, Sequence[str]], list[float]]
     document: Callable[[str], Document]
+
+
+Tools = Runtime[Toolbox]

@@ -4,29 +4,35 @@ from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
 
-from rag_arena.params import Positive, Section
+from rag_arena.params import Positive
+from rag_arena.strategies.base import StrategySettings
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
 
-class Settings(Section):
+class Settings(StrategySettings):
     """Retrieve, paste, generate."""
 
     k: Positive = Field(description="documents in the prompt")
-    max_tokens: Positive = Field(description="longest answer, in tokens")
+
+    @property
+    def max_calls(self) -> int:
+        """The answer."""
+        return 1
 
 
 def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     """retrieve -> generate."""
     from langgraph.graph import END, START, StateGraph
 
-    from rag_arena.strategies import nodes
+    from rag_arena.strategies.nodes.generate import generate
+    from rag_arena.strategies.nodes.retrieve import retrieve
     from rag_arena.strategies.state import State, Toolbox
 
     graph = StateGraph(State, context_schema=Toolbox)
-    graph.add_node("retrieve", nodes.retrieve)
-    graph.add_node("generate", nodes.generate)
+    graph.add_node("retrieve", retrieve)
+    graph.add_node("generate", generate)
     graph.add_edge(START, "retrieve")
     graph.add_edge("retrieve", "generate")
     graph.add_edge("generate", END)

@@ -1,0 +1,32 @@
+"""What strategies decide, as steps of their trace: written by nodes, read by the scorecard and by whoever shows a path.
+
+Three decision points: A, is retrieval needed (`retrieve`); B, are these documents useful, one by one (`keep`) and taken together
+(`enough`); C, is the answer grounded in them (`grounded`). A step names its point under `decides`.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+RETRIEVE, KEEP, ENOUGH, GROUNDED = "retrieve", "keep", "enough", "grounded"
+
+
+@dataclass(frozen=True, slots=True)
+class Grade:
+    """One document's probability of being useful, and whether it was kept. `source` says how the probability came about."""
+
+    doc_id: str
+    p: float
+    kept: bool
+    source: str
+
+
+def verdict_step(node: str, point: str, verdict: bool, **more: Any) -> dict[str, Any]:
+    """A yes-or-no decision: `retrieve`, `enough` or `grounded`."""
+    return {"node": node, "decides": point, "verdict": verdict, **more}
+
+
+def keep_step(node: str, grades: Sequence[Grade], **more: Any) -> dict[str, Any]:
+    """A decision on every document at hand."""
+    judged = [{"doc_id": g.doc_id, "p": round(g.p, 6), "kept": g.kept, "source": g.source} for g in grades]
+    return {"node": node, "decides": KEEP, **more, "grades": judged}

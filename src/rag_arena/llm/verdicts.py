@@ -1,0 +1,113 @@
+"""Verdicts as probabilities: a question that a model answers with one of a few words.
+
+The probabilities are read from the log-probabilities of a reply of one token. A server that gives none is asked again for a
+verdict in JSON, which then has probability 1; a reply that names no class leaves all classes equally likely. `source` tells these
+apart, so that no reader takes one for another.
+"""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from rag_arena.llm.client import ChatModel, Message
+
+Source = Literal["logprobs", "schema", "unreadable"]
+_SHORTEST_PREFIX = 2  # a token of one letter begins too many words
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """Probabilities of the classes, summing to 1, and the mass that the reply's first token gave to none of them."""
+
+    probabilities: Mapping[str, float]
+    outside: float
+    source: Source
+
+    @property
+    def best(self) -> str:
+        """The likeliest class, the first of equals."""
+        return max(self.probabilities, key=lambda name: self.probabilities[name])
+
+
+async def classify(model: ChatModel, node: str, prompt: str, classes: Sequence[str]) -> Verdict:
+    """Ask for one of a few words and read how likely each is. At most two calls.
+
+    Args:
+        model: who is asked.
+        node: the step that asks, for the record of calls.
+        prompt: a question that says which words to choose from.
+        classes: those words; none may begin with another.
+
+    Raises:
+        EndpointError: the endpoint refuses every request alike.
+        ArenaError: a request failed after all retries.
+    """
+    endpoint = model.endpoint
+    if endpoint.top_logprobs:
+        message = await model.ask(node, prompt, 1, logprobs=True, top_logprobs=endpoint.top_logprobs)
+        # a first token that is a thought says nothing about the answer
+        if message.text and not message.thoughts and message.tokens:
+            verdict = from_alternatives(message.tokens[0].alternatives, classes)
+            if verdict is not None:
+                return verdict
+    message = await model.ask(node, prompt, endpoint.verdict_tokens, **_shape(endpoint.structured_output, classes))
+    return _from_words(message, classes)
+
+
+def from_alternatives(alternatives: Mapping[str, float], classes: Sequence[str]) -> Verdict | None:
+    """Sum the probability of every alternative first token that spells a class; None when none does.
+
+    Args:
+        alternatives: log-probability of each alternative token.
+        classes: the words to choose from.
+    """
+    mass = dict.fromkeys(classes, 0.0)
+    for token, logprob in alternatives.items():
+        if (name := class_of(token, classes)) is not None:
+            mass[name] += math.exp(logprob)
+    total = math.fsum(mass.values())
+    if total <= 0:
+        return None
+    return Verdict({name: m / total for name, m in mass.items()}, max(0.0, 1 - total), "logprobs")
+
+
+def class_of(token: str, classes: Sequence[str]) -> str | None:
+    """The class that a token spells, or begins as the only one: case, spaces and punctuation around it do not count."""
+    word = token.strip(" \t\n\r\u2581\u0120\u010a.,:;!?*\"'()[]{}").casefold()
+    if not word:
+        return None
+    exact = [name for name in classes if name.casefold() == word]
+    if exact:
+        return exact[0]
+    begun = [name for name in classes if name.casefold().startswith(word)] if len(word) >= _SHORTEST_PREFIX else []
+    return begun[0] if len(begun) == 1 else None
+
+
+def _shape(structured_output: str, classes: Sequence[str]) -> dict[str, Any]:
+    if structured_output == "json_object":
+        return {"response_format": {"type": "json_object"}}
+    if structured_output == "none":
+        return {}
+    schema = {
+        "type": "object",
+        "properties": {"verdict": {"type": "string", "enum": list(classes)}},
+        "required": ["verdict"],
+        "additionalProperties": False,
+    }
+    return {"response_format": {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": True}}}
+
+
+def _from_words(message: Message, classes: Sequence[str]) -> Verdict:
+    try:
+        parsed = json.loads(message.text)
+    except ValueError:
+        said = message.text.split(maxsplit=1)[:1]
+    else:
+        said = [v for v in parsed.values() if isinstance(v, str)] if isinstance(parsed, dict) else [str(parsed)]
+    named = {name for word in said if (name := class_of(word, classes)) is not None}
+    if len(named) == 1:
+        chosen = named.pop()
+        return Verdict({name: float(name == chosen) for name in classes}, 0.0, "schema")
+    return Verdict(dict.fromkeys(classes, 1 / len(classes)), 1.0, "unreadable")

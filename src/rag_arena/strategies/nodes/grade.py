@@ -1,0 +1,27 @@
+"""Grade documents one by one: how likely is each to help with the question?"""
+
+import asyncio
+from collections.abc import Sequence
+
+from rag_arena.decisions import Grade
+from rag_arena.llm.verdicts import classify
+from rag_arena.strategies.state import Toolbox
+from rag_arena.strategies.steps import passage
+
+YES_NO = ("Yes", "No")
+
+
+async def grades(tools: Toolbox, question: str, doc_ids: Sequence[str], floor: float) -> list[Grade]:
+    """Grades in the order given, each document kept from `floor` on, by what `settings.grader` names.
+
+    `llm`: the probability of Yes, by a small model. `cross_encoder`: the configured reranker's score through the calibrated
+    sigmoid.
+    """
+    documents = [tools.document(doc_id) for doc_id in doc_ids]
+    if tools.settings.grader == "cross_encoder":
+        scored = [(p, "cross_encoder") for p in tools.relevance(question, [document.full_text for document in documents])]
+    else:
+        prompts = [tools.prompts.render("relevant", question=question, passage=passage(document)) for document in documents]
+        verdicts = await asyncio.gather(*(classify(tools.small_model, "grade", prompt, YES_NO) for prompt in prompts))
+        scored = [(verdict.probabilities["Yes"], verdict.source) for verdict in verdicts]
+    return [Grade(doc_id, p, p >= floor, source) for doc_id, (p, source) in zip(doc_ids, scored, strict=True)]

@@ -1,0 +1,26 @@
+"""Small pieces of a trace and of a prompt that nodes have in common."""
+
+from typing import Any
+
+from rag_arena.records import Document, Hit
+
+
+def passage(document: Document) -> str:
+    """A document as it stands in a prompt."""
+    return f"{document.title}: {document.text}" if document.title else document.text
+
+
+def ids(hits: list[Hit]) -> list[str]:
+    """Document ids, in order."""
+    return [hit.doc_id for hit in hits]
+
+
+def hits_step(node: str, hits: list[Hit], **more: Any) -> dict[str, Any]:
+    """A step that found documents."""
+    found = [{"doc_id": h.doc_id, "score": rounded(h.score), "cosine": rounded(h.cosine)} for h in hits]
+    return {"node": node, **more, "hits": found}
+
+
+def rounded(value: float | None) -> float | None:
+    """As traces show scores."""
+    return None if value is None else round(value, 6)
