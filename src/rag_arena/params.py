@@ -205,6 +205,10 @@ class Price(Section):
     input: Money = Field(description="of the prompt")
     output: Money = Field(description="of the reply")
 
+    def of(self, tokens_in: int, tokens_out: int) -> float:
+        """Dollars for so many tokens."""
+        return (tokens_in * self.input + tokens_out * self.output) / 1e6
+
 
 class Llm(Section):
     """A language model: who answers, how requests travel, what it costs."""

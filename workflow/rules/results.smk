@@ -15,6 +15,9 @@ rule aggregate:
             "artifacts.py",
             "scoring/answers.py",
             "scoring/evidence.py",
+            "scoring/groups.py",
+            "scoring/judge_quality.py",
+            "scoring/retrieval_quality.py",
             "stages/aggregate.py",
         ),
     output:

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
+CORRECT_AT = 0.75  # AnswerAccuracy from which the judge accepts an answer
 _ARTICLES = re.compile(r"\b(a|an|the)\b")
 _THOUSANDS = re.compile(r"(?<=\d),(?=\d{3}\b)")
 _COMMA = re.compile(r"(?<=\d),(?=\d)")
