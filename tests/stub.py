@@ -2,10 +2,11 @@
 
 import hashlib
 import json
+import math
 import re
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -25,9 +26,11 @@ class Answer:
     drip_s: float = 0.0
 
 
-def completion(text: str | None, finish_reason: str = "stop", model: str = "stub") -> Answer:
-    """A well-formed reply. Tokens are counted as words."""
-    reply = {
+def completion(
+    text: str | None, finish_reason: str = "stop", model: str = "stub", tokens: Sequence[tuple[str, Mapping[str, float]]] = ()
+) -> Answer:
+    """A well-formed reply. Tokens are counted as words; those given carry the probability of each alternative in their place."""
+    reply: Body = {
         "id": "stub",
         "object": "chat.completion",
         "created": 0,
@@ -39,14 +42,45 @@ def completion(text: str | None, finish_reason: str = "stop", model: str = "stub
             "total_tokens": 10 + len((text or "").split()),
         },
     }
+    if tokens:
+        reply["choices"][0]["logprobs"] = {"content": [_token(said, alternatives) for said, alternatives in tokens]}
     return Answer(content=json.dumps(reply).encode(), headers={"content-type": "application/json"})
 
 
+def _token(said: str, alternatives: Mapping[str, float]) -> Body:
+    likeliest = sorted(alternatives.items(), key=lambda item: -item[1])
+    top = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in likeliest]
+    return {"token": said, "logprob": math.log(alternatives[said]), "bytes": None, "top_logprobs": top}
+
+
+def one_token(probabilities: Mapping[str, float]) -> Answer:
+    """A reply of one token, the likeliest of those given, with the probability of each."""
+    said = max(probabilities, key=lambda token: probabilities[token])
+    return completion(said, "length", tokens=[(said, probabilities)])
+
+
+def words(text: str, probability: float, finish_reason: str = "stop") -> Answer:
+    """A reply whose every word is a token of the same probability."""
+    pieces = re.findall(r"\s*\S+", text)
+    return completion(text, finish_reason, tokens=[(piece, {piece: probability}) for piece in pieces])
+
+
+VERDICTS = ("Yes", "No", "Fully", "Partially", "1", "2", "3", "4", "5", "A", "B", "C")
+
+
 def sensible(body: Body) -> Answer:
-    """The default behaviour: a short answer made from the prompt's hash, and valid JSON for each of ragas's three schemas."""
+    """The default behaviour, a function of the prompt's hash.
+
+    A short answer; valid JSON for ragas's three schemas and for a verdict; where log-probabilities are asked for, tokens with
+    theirs, and in place of a single token every word that a verdict of ours may be.
+    """
     prompt = body["messages"][-1]["content"]
-    schema = body.get("response_format", {}).get("json_schema", {}).get("name")
+    shape = body.get("response_format", {}).get("json_schema", {})
+    schema = shape.get("name")
     digest = hashlib.sha256(prompt.encode()).hexdigest()
+    if schema == "verdict":
+        choices = shape["schema"]["properties"]["verdict"]["enum"]
+        return completion(json.dumps({"verdict": choices[int(digest, 16) % len(choices)]}))
     if schema == "AnswerAccuracyOutput":
         return completion(json.dumps({"rating": (0, 2, 4)[int(digest, 16) % 3]}))
     if schema == "StatementGeneratorOutput":
@@ -54,6 +88,11 @@ def sensible(body: Body) -> Answer:
     if schema == "NLIStatementOutput":
         verdicts = [{"statement": s, "reason": "stub", "verdict": int(digest, 16) % 2} for s in _last_input(prompt)["statements"]]
         return completion(json.dumps({"statements": verdicts}))
+    if body.get("logprobs"):
+        weights = [1 + int(digest[i], 16) for i in range(len(VERDICTS))]
+        if 1 in (body.get("max_tokens"), body.get("max_completion_tokens")):
+            return one_token({word: weight / sum(weights) for word, weight in zip(VERDICTS, weights, strict=True)})
+        return words(f"answer {digest[:6]}", weights[0] / 16)
     return completion(f"answer {digest[:6]}")
 
 

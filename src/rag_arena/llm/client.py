@@ -12,6 +12,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import fsum
 from typing import Any
 
 import httpx2
@@ -205,8 +206,8 @@ class Message:
 
     @property
     def mean_logprob(self) -> float | None:
-        """Mean log-probability of the tokens; None when the server gave none."""
-        return sum(token.logprob for token in self.tokens) / len(self.tokens) if self.tokens else None
+        """Mean log-probability of the tokens; None when the server gave none, or thoughts are among them."""
+        return fsum(token.logprob for token in self.tokens) / len(self.tokens) if self.tokens and not self.thoughts else None
 
 
 class ChatModel:
@@ -286,6 +287,8 @@ _TOO_MUCH = re.compile(r"too (large|long|many)|context (length|size|window)|at (
 def _refused_field(said: str, endpoint: Endpoint, section: str) -> str | None:
     """What to change when a server says that it does not know a field of ours; None when it complains of something else."""
     text = said.lower()
+    if re.search(r"\b(top_)?logprobs\b", text):  # any complaint about them: every request asks for as many
+        return f"set {section}.endpoint.top_logprobs to what it allows, 0 for none"
     if not _REFUSES.search(text) or _TOO_MUCH.search(text):
         return None
     other = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[endpoint.max_tokens_key]
@@ -297,7 +300,6 @@ def _refused_field(said: str, endpoint: Endpoint, section: str) -> str | None:
         endpoint.max_tokens_key: f"set {section}.endpoint.max_tokens_key to {other}",
         "temperature": f"set {section}.endpoint.temperature to null",
         "seed": f"set {section}.endpoint.seed to null",
-        r"(top_)?logprobs": f"set {section}.endpoint.top_logprobs to 0",
     }
     return next((what for field, what in advice.items() if re.search(rf"\b{field}\b", text)), None)
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import httpx2
 
-_TAG = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
+_NAMES = ("think", "thinking", "reasoning")
+_TAG = re.compile(rf"<(/?)(?:{'|'.join(_NAMES)})>", re.IGNORECASE)
 
 
 def split_reasoning(text: str) -> tuple[str, str]:
@@ -29,6 +30,11 @@ def split_reasoning(text: str) -> tuple[str, str]:
         position = tag.end()
     (thoughts if depth else answer).append(text[position:])
     return "".join(thoughts).strip(), "".join(answer).strip()
+
+
+def opens_thought(text: str) -> bool:
+    """Whether a text is the beginning of a think tag, as the first token of a thought may be."""
+    return any(f"<{name}>".startswith(text.casefold()) for name in _NAMES)
 
 
 class ReasoningTransport(httpx2.AsyncBaseTransport):

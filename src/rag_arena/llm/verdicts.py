@@ -7,11 +7,13 @@ apart, so that no reader takes one for another.
 
 import json
 import math
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from rag_arena.llm.client import ChatModel, Message
+from rag_arena.llm.reasoning import opens_thought
 
 Source = Literal["logprobs", "schema", "unreadable"]
 _SHORTEST_PREFIX = 2  # a token of one letter begins too many words
@@ -47,8 +49,7 @@ async def classify(model: ChatModel, node: str, prompt: str, classes: Sequence[s
     endpoint = model.endpoint
     if endpoint.top_logprobs:
         message = await model.ask(node, prompt, 1, logprobs=True, top_logprobs=endpoint.top_logprobs)
-        # a first token that is a thought says nothing about the answer
-        if message.text and not message.thoughts and message.tokens:
+        if message.text and message.tokens and not (message.thoughts or opens_thought(message.text)):
             verdict = from_alternatives(message.tokens[0].alternatives, classes)
             if verdict is not None:
                 return verdict
@@ -100,14 +101,18 @@ def _shape(structured_output: str, classes: Sequence[str]) -> dict[str, Any]:
 
 
 def _from_words(message: Message, classes: Sequence[str]) -> Verdict:
-    try:
-        parsed = json.loads(message.text)
-    except ValueError:
-        said = message.text.split(maxsplit=1)[:1]
-    else:
-        said = [v for v in parsed.values() if isinstance(v, str)] if isinstance(parsed, dict) else [str(parsed)]
-    named = {name for word in said if (name := class_of(word, classes)) is not None}
+    named = {name for word in _words(message.text) if (name := class_of(word, classes)) is not None}
     if len(named) == 1:
         chosen = named.pop()
         return Verdict({name: float(name == chosen) for name in classes}, 0.0, "schema")
     return Verdict(dict.fromkeys(classes, 1 / len(classes)), 1.0, "unreadable")
+
+
+def _words(text: str) -> list[str]:
+    """The values of the JSON object that a reply holds, fenced or not; of any other reply the first word."""
+    found = re.search(r"\{.*\}", text, re.DOTALL)
+    try:
+        parsed = json.loads(found.group()) if found else None
+    except ValueError:
+        parsed = None
+    return [str(value) for value in parsed.values()] if parsed is not None else text.split(maxsplit=1)[:1]
