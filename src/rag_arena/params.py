@@ -52,7 +52,7 @@ class Sigmoid(Section):
     temperature: Annotated[float, Field(gt=0)] = Field(description="softness")
 
 
-def _or_say(wanted: str) -> WrapValidator:
+def or_say(wanted: str) -> WrapValidator:
     """One message for a union, instead of one per member."""
 
     def validated(value: Any, handler: ValidatorFunctionWrapHandler) -> Any:
@@ -64,8 +64,8 @@ def _or_say(wanted: str) -> WrapValidator:
     return WrapValidator(validated)
 
 
-Threshold = Annotated[Share | Literal["auto"] | Percentile, _or_say("a number from 0 to 1, auto, or {percentile: 0 to 100}")]
-Relevance = Annotated[Sigmoid | Literal["auto"], _or_say("auto, or {tau: number, temperature: number over 0}")]
+Threshold = Annotated[Share | Literal["auto"] | Percentile, or_say("a number from 0 to 1, auto, or {percentile: 0 to 100}")]
+Relevance = Annotated[Sigmoid | Literal["auto"], or_say("auto, or {tau: number, temperature: number over 0}")]
 
 
 def calibrated(scorer: Literal["cosine", "relevance"], separates: Literal["bad", "good"]) -> dict[str, JsonValue]:

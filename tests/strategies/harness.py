@@ -71,6 +71,7 @@ class Answers:
                     "second_lane": recorded({}),
                     "cosines": nobody,
                     "relevance": nobody,
+                    "embed": nobody,
                     "document": DOCUMENTS.__getitem__,
                 }
                 toolbox = Toolbox(**{**defaults, **tools})

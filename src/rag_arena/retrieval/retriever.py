@@ -6,7 +6,7 @@ from functools import cached_property
 from typing import Protocol
 
 from rag_arena import embedders, rerankers
-from rag_arena.embedders import Embedder
+from rag_arena.embedders import Embedder, Floats
 from rag_arena.metering import record_search
 from rag_arena.params import Hybrid, HybridRerank, Params, Sigmoid
 from rag_arena.records import Hit
@@ -123,6 +123,13 @@ class Retrievers:
         found = embedders.cosines(self.index.dense[rows], self.embedder.dense(query)) if rows else []
         record_search(time.perf_counter() - start)
         return found
+
+    def embed(self, text: str) -> Floats:
+        """A text's dense vector."""
+        start = time.perf_counter()
+        vector = self.embedder.dense(text)
+        record_search(time.perf_counter() - start)
+        return vector
 
     def relevance(self, query: str, texts: Sequence[str], sigmoid: Sigmoid) -> list[float]:
         """The reranker's probability of relevance of each text, in the order given."""

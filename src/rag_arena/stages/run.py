@@ -198,7 +198,7 @@ def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small
     prompts = Prompts(cell.strategy)
     if cell.retrieval == NO_MODE:
         nothing = RecordedRetriever({}, 0, _no_evidence)
-        return Toolbox(settings, model, small_model, prompts, nothing, nothing, _no_evidence, _no_evidence, _no_evidence)
+        return Toolbox(settings, model, small_model, prompts, nothing, nothing, *[_no_evidence] * 4)
     assert inputs.corpus is not None
     assert inputs.index is not None
     assert inputs.hits is not None
@@ -223,6 +223,7 @@ def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small
         second_lane,
         opened.cosines,
         lambda query, texts: opened.relevance(query, texts, settings.relevance),
+        opened.embed,
         documents.__getitem__,
     )
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any, TypedDict
 
 from langgraph.runtime import Runtime
 
+from rag_arena.embedders import Floats
 from rag_arena.llm.client import ChatModel
 from rag_arena.records import Document, Hit
 from rag_arena.retrieval.retriever import Retriever
@@ -22,7 +23,8 @@ class State(TypedDict, total=False):
 
     `hits` are the documents under consideration, best first; `retrieved` is every document id ever seen; `used` are the ids in
     the prompt that produced `answer`. `enough` is the verdict on a whole retrieval. `corrected` is set only by strategies that
-    can correct. `trace` is the path taken.
+    can correct. `choice` is how much retrieval a router ordered. `chain` are the thoughts of an iterative strategy, `query` what
+    the latest one asks for, `done` whether it was the last. `trace` is the path taken.
     """
 
     question: str
@@ -30,6 +32,10 @@ class State(TypedDict, total=False):
     retrieved: Annotated[list[str], _united]
     enough: bool
     corrected: bool
+    choice: str
+    chain: list[str]
+    query: str
+    done: bool
     used: list[str]
     answer: str
     trace: Annotated[list[dict[str, Any]], operator.add]
@@ -41,7 +47,7 @@ class Toolbox:
 
     `settings` are the strategy's own parameters, every threshold a number. `model` answers; `small_model` routes, grades,
     rewrites and verifies (the same one unless configured otherwise). `second_lane` is a retriever unlike the cell's own.
-    `relevance` is the reranker's probability of relevance, through the calibrated sigmoid.
+    `relevance` is the reranker's probability of relevance, through the calibrated sigmoid. `embed` gives a text's dense vector.
     """
 
     settings: Any
@@ -52,6 +58,7 @@ class Toolbox:
     second_lane: Retriever
     cosines: Callable[[str, Sequence[str]], list[float]]
     relevance: Callable[[str, Sequence[str]], list[float]]
+    embed: Callable[[str], Floats]
     document: Callable[[str], Document]
 
 

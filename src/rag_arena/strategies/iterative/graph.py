@@ -1,0 +1,58 @@
+"""iterative: retrieval and a chain of thought take turns; each thought is the next query (IRCoT, Trivedi et al. 2023)."""
+
+from typing import TYPE_CHECKING, Any, Self
+
+from pydantic import Field, model_validator
+
+from rag_arena.params import Positive
+from rag_arena.strategies.base import StrategySettings
+
+if TYPE_CHECKING:
+    from langgraph.graph.state import CompiledStateGraph
+
+
+class IterativeSettings(StrategySettings):
+    """What a loop of thoughts and retrievals needs."""
+
+    k: Positive = Field(description="documents per retrieval; shared with vanilla unless overridden")
+    max_steps: Positive = Field(description="most thoughts, each followed by a retrieval; at most 10 in the paper")
+    max_paragraphs: Positive = Field(description="most documents collected; 15 in the paper")
+    step_tokens: Positive = Field(description="longest reply to a request for a thought, in tokens; its first sentence counts")
+
+    @model_validator(mode="after")
+    def _room_for_the_first(self) -> Self:
+        if self.max_paragraphs < self.k:
+            raise ValueError("max_paragraphs must not be under k")
+        return self
+
+
+class Settings(IterativeSettings):
+    """Retrieve by the question, then think and retrieve by the thought in turns, and answer from all that was collected."""
+
+    @property
+    def max_calls(self) -> int:
+        """A thought per step, and the answer."""
+        return self.max_steps + 1
+
+
+def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
+    """retrieve -> reason <-> collect, until done -> generate."""
+    from langgraph.graph import END, START, StateGraph
+
+    from rag_arena.strategies.nodes.collect import collect
+    from rag_arena.strategies.nodes.generate import generate
+    from rag_arena.strategies.nodes.reason import reason
+    from rag_arena.strategies.nodes.retrieve import retrieve
+    from rag_arena.strategies.state import State, Toolbox
+
+    graph = StateGraph(State, context_schema=Toolbox)
+    graph.add_node("retrieve", retrieve)
+    graph.add_node("reason", reason)
+    graph.add_node("collect", collect)
+    graph.add_node("generate", generate)
+    graph.add_edge(START, "retrieve")
+    graph.add_edge("retrieve", "reason")
+    graph.add_conditional_edges("reason", lambda state: state["done"], {True: "generate", False: "collect"})
+    graph.add_conditional_edges("collect", lambda state: state["done"], {True: "generate", False: "reason"})
+    graph.add_edge("generate", END)
+    return graph.compile()
