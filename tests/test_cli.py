@@ -154,6 +154,20 @@ def test_a_rewritten_query_holds_no_thoughts(project: Project, stub: Stub) -> No
     assert not any("42" in prompt for prompt in stub.prompts)
 
 
+# graph
+
+
+def test_graph_prints_a_strategys_nodes_and_edges_as_mermaid(small_project: Project) -> None:
+    shown = small_project.ok("graph", "self_corrective").split("\n")
+    assert shown[0] == "graph TD;"
+    assert {"\t__start__ --> retrieve;", "\tassess -. False .-> correct;", "\tgenerate --> __end__;"} <= set(shown)
+
+
+def test_graph_of_an_unknown_strategy_is_refused_with_the_nearest(small_project: Project) -> None:
+    line = "arena: strategy 'vanila' does not exist; did you mean vanilla?"
+    assert refusal(small_project, "graph", "vanila") == line
+
+
 # ask
 
 

@@ -6,8 +6,9 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from langgraph.graph import START, StateGraph
 
-from rag_arena import artifacts
+from rag_arena import artifacts, strategies
 from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.client import chat_models, connect
 from rag_arena.llm.ledger import Ledger
@@ -17,6 +18,7 @@ from rag_arena.records import Cell, Question
 from rag_arena.stages.index import index
 from rag_arena.stages.retrieve import retrieve
 from rag_arena.stages.run import Inputs, Outputs, call_rows, gather_or_raise, questions_of, run
+from rag_arena.strategies.state import State, Toolbox
 from tests.stub import Answer, Stub, completion, sensible
 
 CORPUS = [
@@ -319,6 +321,19 @@ def test_an_empty_answer_is_a_failed_question(params: Params, inputs: Inputs, st
     row = by_id(play(DENSE, params, inputs, stub, ledger).answers)["q3"]
     assert row["status"] == "failed"
     assert "an empty reply at generate (finish_reason length)" in row["error"]
+
+
+@pytest.mark.parametrize("answer", ["", " \n", None])
+def test_a_strategy_that_ends_without_an_answer_has_failed(
+    params: Params, inputs: Inputs, stub: Stub, ledger: Ledger, monkeypatch: pytest.MonkeyPatch, answer: str | None
+) -> None:
+    graph = StateGraph(State, context_schema=Toolbox)
+    graph.add_node("say", lambda state: {"trace": [{"node": "say"}], **({} if answer is None else {"answer": answer})})
+    graph.add_edge(START, "say")
+    monkeypatch.setattr(strategies, "build", lambda strategy: graph.compile())
+    rows = play(DENSE, params, inputs, stub, ledger, {"run.max_failed_share": 1.0}).answers.to_pylist()
+    assert {(row["status"], row["error"]) for row in rows} == {("failed", "the answer is empty")}
+    assert {row["trace"] for row in rows} == {'[{"node": "say"}]'}
 
 
 def test_a_failed_question_is_asked_again_by_the_next_run_and_no_other(

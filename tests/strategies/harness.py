@@ -5,6 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any, NoReturn
 
 import numpy as np
+import openai
 
 from rag_arena import embedders, strategies
 from rag_arena.llm.client import ChatModel, connect
@@ -46,6 +47,22 @@ def index_of(documents: Sequence[Document], params: Params) -> Index:
     return Index(tuple(documents), dense, tuple((list(s.indices), list(s.values)) for s in sparse))
 
 
+def toolbox(strategy: str, client: openai.AsyncOpenAI, endpoint: Endpoint, **tools: Any) -> Toolbox:
+    """Tools of which those that are not given answer nothing."""
+    defaults = {
+        "model": ChatModel(client, endpoint),
+        "small_model": ChatModel(client, endpoint, "small_llm"),
+        "prompts": Prompts(strategy),
+        "retriever": recorded({}),
+        "second_lane": recorded({}),
+        "cosines": nobody,
+        "relevance": nobody,
+        "embed": nobody,
+        "document": DOCUMENTS.__getitem__,
+    }
+    return Toolbox(**{**defaults, **tools})
+
+
 class Answers:
     """Runs graphs against one server."""
 
@@ -53,29 +70,24 @@ class Answers:
         self.stub = stub
         self._ledger = ledger
 
-    def all(self, strategy: str, questions: Sequence[str], **tools: Any) -> list[State]:
-        llm = Llm(
+    def llm(self, concurrency: int = 2) -> Llm:
+        return Llm(
             endpoint=Endpoint(kind="openai", model="m", base_url=self.stub.url),
-            transport=Transport(max_concurrency=2, deadline_s=30.0, max_retries=0),
+            transport=Transport(max_concurrency=concurrency, deadline_s=30.0, max_retries=0),
             price=Price(input=0.0, output=0.0),
         )
+
+    def connect(self, llm: Llm) -> openai.AsyncOpenAI:
+        return connect(llm, self._ledger)
+
+    def all(self, strategy: str, questions: Sequence[str], **tools: Any) -> list[State]:
+        llm = self.llm()
         graph = strategies.build(strategy)
 
         async def work() -> list[State]:
-            async with connect(llm, self._ledger) as client:
-                defaults = {
-                    "model": ChatModel(client, llm.endpoint),
-                    "small_model": ChatModel(client, llm.endpoint, "small_llm"),
-                    "prompts": Prompts(strategy),
-                    "retriever": recorded({}),
-                    "second_lane": recorded({}),
-                    "cosines": nobody,
-                    "relevance": nobody,
-                    "embed": nobody,
-                    "document": DOCUMENTS.__getitem__,
-                }
-                toolbox = Toolbox(**{**defaults, **tools})
-                return [await graph.ainvoke({"question": q}, context=toolbox) for q in questions]  # type: ignore[misc]
+            async with self.connect(llm) as client:
+                context = toolbox(strategy, client, llm.endpoint, **tools)
+                return [await graph.ainvoke({"question": q}, context=context) for q in questions]  # type: ignore[misc]
 
         return asyncio.run(work())
 

@@ -8,7 +8,7 @@ import typer
 from rich.console import Console
 from rich.markup import escape
 
-from rag_arena import artifacts, layout
+from rag_arena import artifacts, layout, strategies
 from rag_arena.cli.common import params_in_force, with_models
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE, load, nearest
@@ -139,6 +139,12 @@ def trace(
         shown = ", ".join(f"{k} {score[k]:.2f}" for k in ("recall", "precision", "f1", "contains") if score[k] is not None)
         if row["error"] is None:
             console.print(f"{verdict[score['correct']]}; {shown}", highlight=False)
+
+
+@app.command()
+def graph(strategy: Annotated[str, typer.Argument(help="a strategy, in the grid or not")]) -> None:
+    """Print a strategy's graph as a Mermaid diagram. Example: arena graph self_corrective"""
+    typer.echo(strategies.build(strategy).get_graph().draw_mermaid(with_styles=False).replace("&nbsp;", "").strip())
 
 
 @app.command()

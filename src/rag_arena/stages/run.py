@@ -160,7 +160,7 @@ async def _invoke(graph: Any, question: Question, toolbox: Toolbox) -> tuple[Sta
         raise
     except ArenaError as error:
         return {}, str(error)
-    return state, None
+    return state, None if state.get("answer", "").strip() else "the answer is empty"
 
 
 def _row(question: Question, state: State, error: str | None, meter: Meter, first_pass: list[Hit]) -> dict[str, Any]:

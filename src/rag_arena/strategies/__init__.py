@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
 _FOLDER = Path(__file__).parent
+_STEP_LIMIT = 1000  # far over any legal path: a graph that takes so many steps does not end
 
 
 def known() -> list[str]:
@@ -54,7 +55,7 @@ def check(params: Params) -> None:
 def build(strategy: str) -> "CompiledStateGraph[Any, Any, Any, Any]":
     """The compiled graph of a strategy."""
     graph: CompiledStateGraph[Any, Any, Any, Any] = _module(strategy).build()
-    return graph
+    return graph.with_config(recursion_limit=_STEP_LIMIT)
 
 
 def full_model() -> type[BaseModel]:
