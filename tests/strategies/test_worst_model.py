@@ -119,7 +119,7 @@ async def play(
         "second_lane": RecordedRetriever({}, 0, lambda: tiny.lane("sparse", 5)),
         "cosines": tiny.cosines,
         "relevance": lambda query, texts: tiny.relevance(query, texts, params.reranker),
-        "embed": tiny.embedder.dense,
+        "embed": tiny.embed,
     }
 
     async def one(client: Any, name: str) -> tuple[str, int, Any, str | None]:
