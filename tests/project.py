@@ -13,11 +13,15 @@ from typing import Any
 
 import yaml
 
-from rag_arena import artifacts
+from rag_arena import artifacts, layout
 from rag_arena.artifacts import Artifact
 from rag_arena.compose import compose
 from rag_arena.params import Params, validate
+from rag_arena.records import Cell
+from rag_arena.sources import labels
+from rag_arena.stages.calibrate import calibrate
 from rag_arena.stages.index import index
+from rag_arena.stages.resolve import resolve
 from rag_arena.stages.retrieve import retrieve
 
 ROOT = Path(__file__).parent.parent
@@ -42,6 +46,7 @@ OVERRIDES = [
     "dataset=folder",
     f"dataset.path={DATASET}",
     "retrieval=[dense]",
+    "strategy.self_corrective.threshold=0.55",
     *(f"{llm}.transport.{key}" for llm in ("llm", "judge.llm") for key in ("max_retries=0", "max_concurrency=1")),
 ]
 
@@ -150,4 +155,10 @@ def create(folder: Path) -> Project:
     sampled = [{"question_id": q[0], "question_type": q[4], "stratum_size": 4, "stratum_weight": 1.0} for q in QUESTIONS]
     made.write("data/sample/evaluation.parquet", artifacts.SAMPLE, sampled)
     made.write("data/sample/calibration.parquet", artifacts.SAMPLE, [])
+    (folder / layout.LABELS).write_text(labels.text([]))
+    calibrated = calibrate("dense", params, corpus, built, questions, artifacts.table(artifacts.SAMPLE, []), hits, [])
+    for name in ("retrievals", "sigmoids", "thresholds", "candidates"):
+        artifacts.write(folder / layout.calibrated("dense", name), getattr(calibrated, name))
+    for cell in (Cell(strategy, "dense") for strategy in params.grid.strategies):
+        artifacts.write(folder / layout.resolved(cell), resolve(cell, params, lambda: calibrated))
     return made

@@ -147,6 +147,7 @@ def test_a_rewritten_query_holds_no_thoughts(project: Project, stub: Stub) -> No
     stub.behave = lambda _: completion("<think>yes 42</think>Which river begins in the Alps?")
     project.point_at(stub.url)
     project.change({"strategy.self_corrective.correction": "rewrite", "strategy.self_corrective.threshold": 1.0})
+    project.ok("resolve", "self_corrective", "dense")
     project.ok("run", "self_corrective", "dense")
     for row in project.read("data/runs/self_corrective/dense/answers.parquet", artifacts.ANSWERS):
         queries = [step["query"] for step in json.loads(row["trace"]) if step["node"] == "correct"]
@@ -231,8 +232,8 @@ def finished(small_project: Project, tmp_path_factory: pytest.TempPathFactory) -
         for name, value in (("LEDGER", str(folder / "ledger.sqlite")), ("DRIFT_CHECKED", "1")):
             patch.setenv(f"ARENA_{name}", value)
         patch.setenv("OPENAI_API_KEY", "stub-key")
-        for stage in ("run", "judge"):
-            for cell in CELLS:
+        for stage in ("resolve", "run", "judge"):
+            for cell in CELLS if stage != "resolve" else [cell for cell in CELLS if cell.retrieval != "none"]:
                 app([stage, cell.strategy, cell.retrieval], standalone_mode=False)
         app(["judge-truth"], standalone_mode=False)
         app(["aggregate"], standalone_mode=False)

@@ -71,6 +71,51 @@ HITS = _artifact(
     {"question_id": _S, "rank": _I, "doc_id": _S, "score": _F, "cosine": _F},
 )
 SEARCH_TIMINGS = _artifact("search_timings", ("question_id",), {"question_id": _S, "seconds": _F})
+RETRIEVALS = _artifact(
+    "retrievals",
+    ("scorer", "question_id"),
+    {"scorer": _S, "question_id": _S, "best": _F, "label": _S},
+    nullable=("best", "label"),
+)
+SIGMOIDS = _artifact(
+    "sigmoids",
+    ("scorer",),
+    {"scorer": _S, "n_relevant": _I, "n_other": _I, "tau": _F, "temperature": _F},
+    nullable=("tau", "temperature"),
+)
+THRESHOLDS = _artifact(
+    "thresholds",
+    ("scorer", "separates"),
+    {
+        "scorer": _S,
+        "separates": _S,
+        "n_good": _I,
+        "n_acceptable": _I,
+        "n_bad": _I,
+        "n_unlabelled": _I,
+        "cut": _F,
+        "precision": _F,
+        "recall": _F,
+    },
+    nullable=("cut", "precision", "recall"),
+)
+_ADDED = ("gain_widen", "documents_widen", "characters_widen", "gain_other_lane", "documents_other_lane", "characters_other_lane")
+CANDIDATES = _artifact(
+    "candidates",
+    ("scorer", "threshold"),
+    {
+        "scorer": _S,
+        "threshold": _F,
+        "n_questions": _I,
+        "n_corrected": _I,
+        "correction_rate": _F,
+        "precision": _F,
+        "recall": _F,
+        **dict.fromkeys(_ADDED, _F),
+    },
+    nullable=("precision", "recall", "gain_widen", "gain_other_lane"),
+)
+RESOLVED = _artifact("resolved", ("key",), {"key": _S, "value": _S, "origin": _S})
 ANSWERS = _artifact(
     "answers",
     ("question_id",),

@@ -11,6 +11,7 @@ QUESTIONS = Path("data/questions.parquet")
 INDEX = Path("data/index.parquet")
 EVALUATION = Path("data/sample/evaluation.parquet")
 CALIBRATION = Path("data/sample/calibration.parquet")
+LABELS = Path("data/labels.csv")
 KNOWN_TRUTH = Path("data/judged/known_truth.parquet")
 KNOWN_TRUTH_CALLS = Path("data/judged/known_truth.calls.parquet")
 RESULTS = Path("results")
@@ -24,6 +25,16 @@ def hits(mode: str) -> Path:
 def search_timings(mode: str) -> Path:
     """Seconds of a mode's first-pass searches."""
     return Path("data/retrieved") / mode / "timings.parquet"
+
+
+def calibrated(mode: str, name: str) -> Path:
+    """One of a mode's retrievals, sigmoids, thresholds and candidates."""
+    return Path("data/calibrated") / mode / f"{name}.parquet"
+
+
+def resolved(cell: Cell) -> Path:
+    """The settings in force of a cell that retrieves."""
+    return Path("data/resolved") / cell.strategy / f"{cell.retrieval}.parquet"
 
 
 def run(cell: Cell, name: str) -> Path:

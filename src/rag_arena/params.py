@@ -164,6 +164,15 @@ class Sample(Section):
     calibration: Natural = Field(description="questions in the calibration split, disjoint in questions and gold documents")
 
 
+class Calibration(Section):
+    """How retrievals of the calibration split are labelled, and which thresholds are tried on them."""
+
+    k: Positive = Field(description="documents by which a retrieval is labelled and scored; shared with vanilla")
+    widen_factor: Positive = Field(description="documents that a correction is supposed to look at, as a multiple of k")
+    thresholds: list[Share] = Field(description="candidates whose correction rate, gain and cost are shown")
+    high_correction_rate: Share = Field(description="share of corrected questions over which a threshold is called too high")
+
+
 class Endpoint(Section):
     """Who answers: everything that can change a reply."""
 
@@ -271,6 +280,7 @@ class Params(Section):
     store: Store
     retrieval: Retrieval
     sample: Sample
+    calibration: Calibration
     strategy: dict[str, dict[str, Any]] = Field(description="settings of each strategy that retrieves; its folder knows the keys")
     floor: dict[str, dict[str, Any]] = Field(description="settings of strategies that never retrieve: the floor")
     reranker: Reranker = Field(description="what hybrid_rerank reorders with, and `grader: cross_encoder` grades with")

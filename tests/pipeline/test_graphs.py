@@ -12,16 +12,15 @@ from tests.pipeline.workspace import Workspace
 
 MODES, STRATEGIES = ("dense", "hybrid"), ("vanilla", "self_corrective")
 CELLS = [f"{s}-{m}" for s in STRATEGIES for m in MODES]
-RUN, JUDGE, RETRIEVE = (
-    {f"{kind}@{name}" for name in names} for kind, names in (("run", CELLS), ("judge", CELLS), ("retrieve", MODES))
-)
+RESOLVE, RUN, JUDGE = ({f"{kind}@{cell}" for cell in CELLS} for kind in ("resolve", "run", "judge"))
+RETRIEVE, CALIBRATE = ({f"{kind}@{mode}" for mode in MODES} for kind in ("retrieve", "calibrate"))
 FLOOR = {"run_floor@no_retrieval", "judge_floor@no_retrieval"}
-EVERY = {"download", "index", "sample", "judge_truth", "aggregate"} | RETRIEVE | RUN | JUDGE | FLOOR
+EVERY = {"download", "index", "sample", "judge_truth", "aggregate"} | RETRIEVE | CALIBRATE | RESOLVE | RUN | JUDGE | FLOOR
 JUDGING = JUDGE | {"judge_floor@no_retrieval", "aggregate"}
 
 
 def _cells(part: str) -> set[str]:
-    return {stage for stage in RUN | JUDGE if part in stage} | {"aggregate"}
+    return {stage for stage in RESOLVE | RUN | JUDGE if part in stage} | {"aggregate"}
 
 
 # The longest matching prefix of a key says which stages run again when its value changes.
@@ -30,14 +29,16 @@ AFFECTED = {
     "grid": {"aggregate"},
     "dataset": EVERY,
     "embedder": EVERY - {"download", "sample", "judge_truth"} - FLOOR,
-    "store": RETRIEVE | RUN | JUDGE | {"aggregate"},
-    "retrieval.dense": {"retrieve@dense"} | _cells("-dense"),
-    "retrieval.hybrid": {"retrieve@hybrid"} | _cells("-hybrid"),
+    "store": RETRIEVE | CALIBRATE | RESOLVE | RUN | JUDGE | {"aggregate"},
+    "retrieval.dense": {"retrieve@dense", "calibrate@dense"} | _cells("-dense"),
+    "retrieval.hybrid": {"retrieve@hybrid", "calibrate@hybrid"} | _cells("-hybrid"),
     "sample": EVERY - {"download", "index"} - RETRIEVE,
+    "calibration": CALIBRATE | RESOLVE | RUN | JUDGE | {"aggregate"},
+    "calibration.high_correction_rate": set(),
     "strategy.vanilla": _cells("vanilla-"),
     "strategy.self_corrective": _cells("self_corrective-"),
     "floor.no_retrieval": FLOOR | {"aggregate"},
-    "reranker": RUN | JUDGE | {"aggregate"},
+    "reranker": CALIBRATE | RESOLVE | RUN | JUDGE | {"aggregate"},
     "small_llm.endpoint": RUN | JUDGE | FLOOR | {"aggregate"},
     "small_llm.transport": set(),
     "small_llm.price": set(),

@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 from typing import Any
 
 import pyarrow as pa
@@ -13,12 +14,14 @@ from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.client import chat_models, connect
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import Call, Meter
-from rag_arena.params import Params, validate
+from rag_arena.params import NO_MODE, Params, validate
 from rag_arena.records import Cell, Question
 from rag_arena.stages.index import index
+from rag_arena.stages.resolve import resolve
 from rag_arena.stages.retrieve import retrieve
 from rag_arena.stages.run import Inputs, Outputs, call_rows, gather_or_raise, questions_of, run
 from rag_arena.strategies.state import State, Toolbox
+from tests.strategies.harness import nobody
 from tests.stub import Answer, Stub, completion, sensible
 
 CORPUS = [
@@ -72,6 +75,8 @@ def play(
     cell: Cell, params: Params, inputs: Inputs, stub: Stub, ledger: Ledger, changes: dict[str, Any] | None = None
 ) -> Outputs:
     changed_params = changed(params, stub.url, changes)
+    if cell.retrieval != NO_MODE:
+        inputs = replace(inputs, resolved=resolve(cell, changed_params, nobody))
 
     async def work() -> Outputs:
         async with connect(changed_params.llm, ledger) as client:

@@ -7,6 +7,7 @@ rule run:
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
         hits="data/retrieved/{retrieval}/hits.parquet",
+        resolved="data/resolved/{strategy}/{retrieval}.parquet",
         code=code(
             *LLM_CODE,
             *RETRIEVAL_CODE,
@@ -30,7 +31,6 @@ rule run:
         embedder=config["embedder"],
         store=config["store"],
         retrieval=lookup(dpath="retrieval/{retrieval}", within=config),
-        strategy=lookup(dpath="strategy/{strategy}", within=config),
         reranker=config["reranker"],
         endpoint=config["llm"]["endpoint"],
         small_endpoint=config["small_llm"]["endpoint"],

@@ -33,10 +33,10 @@ def code(*places):
 
 STAGES = [
     *("download", "index", "sample", "judge_truth", "aggregate"),
-    *(f"retrieve@{mode}" for mode in MODES),
+    *(f"{kind}@{mode}" for kind in ("retrieve", "calibrate") for mode in MODES),
     *(
         f"{kind}@{s}-{m}"
-        for kind in ("run", "judge")
+        for kind in ("resolve", "run", "judge")
         for s in STRATEGIES
         for m in MODES
     ),

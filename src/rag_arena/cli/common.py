@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import pyarrow as pa
 import typer
@@ -16,6 +16,9 @@ from rag_arena.errors import ArenaError
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.params import Llm, Params, load
 from rag_arena.records import Cell
+
+if TYPE_CHECKING:
+    from rag_arena.stages.calibrate import Calibrated
 
 T = TypeVar("T")
 _read: list[bytes] = []  # params.yaml as this process read it
@@ -41,6 +44,19 @@ def cell_of_grid(params: Params, strategy: str, retrieval: str) -> Cell:
     if cell not in params.cells:
         raise ArenaError(f"params.yaml: the grid has no cell {cell}; it has {', '.join(map(str, params.cells))}")
     return cell
+
+
+def calibrated(mode: str) -> "Calibrated":
+    """A mode's calibration."""
+    from rag_arena.stages.calibrate import Calibrated
+
+    tables = {
+        "retrievals": artifacts.RETRIEVALS,
+        "sigmoids": artifacts.SIGMOIDS,
+        "thresholds": artifacts.THRESHOLDS,
+        "candidates": artifacts.CANDIDATES,
+    }
+    return Calibrated(**{name: artifacts.read(layout.calibrated(mode, name), artifact) for name, artifact in tables.items()})
 
 
 def with_model(llm: Llm, work: Callable[[Any], Awaitable[T]]) -> T:

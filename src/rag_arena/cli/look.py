@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rag_arena import artifacts, layout, strategies
-from rag_arena.cli.common import params_in_force, with_models
+from rag_arena.cli.common import calibrated, params_in_force, with_models
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE, load, nearest
 from rag_arena.records import NOT_ASKED, Cell
@@ -67,6 +67,7 @@ def ask(
     from rag_arena.explain import CallSummary, path
     from rag_arena.llm.client import chat_models
     from rag_arena.records import Document
+    from rag_arena.stages.resolve import resolve
     from rag_arena.stages.run import Inputs, ask
 
     params = params_in_force()
@@ -78,7 +79,12 @@ def ask(
         *(
             ()
             if retrieval == NO_MODE
-            else (corpus, artifacts.read(layout.INDEX, artifacts.INDEX), artifacts.table(artifacts.HITS, []))
+            else (
+                corpus,
+                artifacts.read(layout.INDEX, artifacts.INDEX),
+                artifacts.table(artifacts.HITS, []),
+                resolve(cell, params, lambda: calibrated(retrieval)),
+            )
         ),
     )
 

@@ -6,9 +6,10 @@ from typing import Annotated, Any
 import typer
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import cell_of_grid, params_in_force, save, with_model, with_models, write_text
+from rag_arena.cli.common import calibrated, cell_of_grid, params_in_force, save, with_model, with_models, write_text
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE
+from rag_arena.sources import labels
 
 app = typer.Typer()
 
@@ -71,6 +72,35 @@ def retrieve(mode: Mode) -> None:
 
 
 @app.command()
+def calibrate(mode: Mode) -> None:
+    """Fit one mode's sigmoids and thresholds on the calibration split. Example: arena calibrate hybrid"""
+    from rag_arena.stages.calibrate import calibrate
+
+    done = calibrate(
+        mode,
+        params_in_force(),
+        artifacts.read(layout.CORPUS, artifacts.CORPUS),
+        artifacts.read(layout.INDEX, artifacts.INDEX),
+        artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS),
+        artifacts.read(layout.CALIBRATION, artifacts.SAMPLE),
+        artifacts.read(layout.hits(mode), artifacts.HITS),
+        labels.read(layout.LABELS),
+    )
+    for name in ("retrievals", "sigmoids", "thresholds", "candidates"):
+        save(layout.calibrated(mode, name), getattr(done, name))
+
+
+@app.command()
+def resolve(strategy: Strategy, mode: Mode) -> None:
+    """Write the settings in force of one cell, thresholds as numbers. Example: arena resolve self_corrective hybrid"""
+    from rag_arena.stages.resolve import resolve
+
+    params = params_in_force()
+    cell = cell_of_grid(params, strategy, mode)
+    save(layout.resolved(cell), resolve(cell, params, lambda: calibrated(mode)))
+
+
+@app.command()
 def run(strategy: Strategy, retrieval: Mode) -> None:
     """Answer the evaluation split with one cell. Example: arena run vanilla hybrid"""
     from rag_arena.llm.client import chat_models
@@ -88,6 +118,7 @@ def run(strategy: Strategy, retrieval: Mode) -> None:
                 artifacts.read(layout.CORPUS, artifacts.CORPUS),
                 artifacts.read(layout.INDEX, artifacts.INDEX),
                 artifacts.read(layout.hits(retrieval), artifacts.HITS),
+                artifacts.read(layout.resolved(cell), artifacts.RESOLVED),
             )
         ),
     )

@@ -116,6 +116,10 @@ class Retrievers:
         """A single lane, dense or sparse, whether or not the grid has it as a mode of its own."""
         return LaneRetriever(mode, self.index, self.embedder, self._store, depth, None)
 
+    def second_lane(self, mode: str) -> Retriever:
+        """The lane unlike a mode's own: BM25 beside the dense mode, dense beside every other."""
+        return self.lane("sparse" if mode == "dense" else "dense", self._params.retrieval.mode(mode).candidates)
+
     def cosines(self, query: str, doc_ids: Sequence[str]) -> list[float]:
         """Dense similarity of documents to a query, in the order given."""
         rows = [self.index.row_of[doc_id] for doc_id in doc_ids]

@@ -6,6 +6,7 @@ NOT_RETRIEVED = "evidence not retrieved"
 NOT_USED = "retrieved but not used"
 WRONG = "used but answered wrong"
 FAILED = "failed"
+GOOD, ACCEPTABLE, BAD = "good", "acceptable", "bad"
 
 
 def recall(used: Collection[str], gold: Collection[str]) -> float | None:
@@ -26,6 +27,20 @@ def recall_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
 def reciprocal_rank(ranking: Sequence[str], gold: Collection[str]) -> float:
     """1 / rank of the first gold document, 0 if none is there."""
     return next((1.0 / rank for rank, doc_id in enumerate(ranking, 1) if doc_id in gold), 0.0)
+
+
+def retrieval_label(holds_evidence: Sequence[bool | None]) -> str | None:
+    """How good a retrieval is, from whether each of its documents, best first, holds evidence (None: not known).
+
+    GOOD: the first does. ACCEPTABLE: another one does. BAD: none does. None where too little is known to tell.
+    """
+    if not holds_evidence:
+        return BAD
+    if holds_evidence[0] is not False:
+        return GOOD if holds_evidence[0] else None
+    if any(holds_evidence):
+        return ACCEPTABLE
+    return None if None in holds_evidence else BAD
 
 
 def failure_class(

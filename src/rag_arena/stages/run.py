@@ -25,13 +25,14 @@ ANSWERED, FAILED = "answered", "failed"
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Artifacts that a cell reads. A cell without retrieval has neither corpus, index nor hits."""
+    """Artifacts that a cell reads. A cell without retrieval has neither corpus, index, hits nor resolved settings."""
 
     questions: pa.Table
     sample: pa.Table
     corpus: pa.Table | None = None
     index: pa.Table | None = None
     hits: pa.Table | None = None
+    resolved: pa.Table | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,14 +195,16 @@ def _refuse_too_many_failures(cell: Cell, rows: list[dict[str, Any]], limit: flo
 
 
 def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel) -> Toolbox:
-    settings: Any = strategies.settings(cell.strategy, params)
     prompts = Prompts(cell.strategy)
     if cell.retrieval == NO_MODE:
+        floor = strategies.settings(cell.strategy, params)
         nothing = RecordedRetriever({}, 0, _no_evidence)
-        return Toolbox(settings, model, small_model, prompts, nothing, nothing, *[_no_evidence] * 4)
+        return Toolbox(floor, model, small_model, prompts, nothing, nothing, *[_no_evidence] * 4)
     assert inputs.corpus is not None
     assert inputs.index is not None
     assert inputs.hits is not None
+    assert inputs.resolved is not None
+    settings: Any = strategies.in_force(cell.strategy, inputs.resolved)
     corpus, index = inputs.corpus, inputs.index
     opened = open_retrievers(params, corpus, index)
     depth = params.retrieval.mode(cell.retrieval).candidates
@@ -211,8 +214,7 @@ def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small
         hits[row["question_id"]].append(Hit(row["doc_id"], row["score"], row["cosine"]))
     by_text = {text: hits[question_id] for question_id, text in text_of.items()}
     retriever = RecordedRetriever(by_text, depth, lambda: opened.of(cell.retrieval))
-    second = "sparse" if cell.retrieval == "dense" else "dense"
-    second_lane = RecordedRetriever({}, 0, lambda: opened.lane(second, depth))
+    second_lane = RecordedRetriever({}, 0, lambda: opened.second_lane(cell.retrieval))
     documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
     return Toolbox(
         settings,

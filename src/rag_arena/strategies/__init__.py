@@ -5,10 +5,12 @@ built, so that checking settings costs nothing.
 """
 
 import importlib
+import json
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
 from pydantic import BaseModel, create_model
 
 from rag_arena.errors import ArenaError
@@ -39,6 +41,17 @@ def settings(strategy: str, params: Params) -> Section:
         configured = [*params.strategy, *params.floor]
         raise ArenaError(f"params.yaml: strategy {strategy!r} has no settings{nearest(strategy, configured)}")
     checked: Section = section(module.Settings, values, "params.yaml", f"{group}.{strategy}.")
+    return checked
+
+
+def in_force(strategy: str, resolved: pa.Table) -> Section:
+    """A strategy's settings as the resolve stage wrote them: every threshold a number.
+
+    Raises:
+        ArenaError: a value is out of bounds, or the values contradict each other.
+    """
+    values = {row["key"]: json.loads(row["value"]) for row in resolved.to_pylist()}
+    checked: Section = section(_module(strategy).Settings, values, "settings in force", f"strategy.{strategy}.")
     return checked
 
 

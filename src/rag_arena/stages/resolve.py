@@ -1,0 +1,106 @@
+"""resolve: the settings that are in force for a cell, typed numbers as they are, the others from its mode's calibration."""
+
+import json
+from collections.abc import Callable, Iterator
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from rag_arena import artifacts, rerankers, strategies
+from rag_arena.errors import ArenaError
+from rag_arena.params import Params, Percentile, Sigmoid
+from rag_arena.records import Cell
+from rag_arena.scoring.cuts import DIGITS
+from rag_arena.stages.calibrate import RELEVANCE, Calibrated
+
+TYPED, AUTO = "typed", "auto"
+
+
+def resolve(cell: Cell, params: Params, calibrated: Callable[[], Calibrated]) -> pa.Table:
+    """A strategy's settings, every `auto` and `percentile` replaced by a number in four decimals.
+
+    Args:
+        cell: whose settings.
+        params: where they are typed.
+        calibrated: reads the mode's calibration; called only if something is to be replaced.
+
+    Raises:
+        ArenaError: calibration knows nothing about a threshold, or the numbers contradict each other.
+    """
+    table = artifacts.table(artifacts.RESOLVED, _Resolving(cell, strategies.settings(cell.strategy, params), calibrated).rows())
+    strategies.in_force(cell.strategy, table)
+    return table
+
+
+class _Resolving:
+    def __init__(self, cell: Cell, settings: Any, calibrated: Callable[[], Calibrated]) -> None:
+        self._cell = cell
+        self._settings = settings
+        self._read = calibrated
+
+    def rows(self) -> Iterator[dict[str, str]]:
+        for key, typed in self._settings.model_dump(mode="json").items():
+            value, origin = self._value(key, typed)
+            yield {"key": key, "value": json.dumps(value, sort_keys=True), "origin": origin}
+
+    def _value(self, key: str, typed: Any) -> tuple[Any, str]:
+        setting = getattr(self._settings, key)
+        extra = type(self._settings).model_fields[key].json_schema_extra
+        calibrated = extra.get("calibrated") if isinstance(extra, dict) else None
+        if key == "relevance" and setting == AUTO:
+            return self._sigmoid.model_dump(), AUTO
+        if calibrated and setting == AUTO:
+            return self._threshold(key, calibrated["scorer"], self._cut(key, **calibrated)), AUTO
+        if calibrated and isinstance(setting, Percentile):
+            scores = self._scores(key, calibrated["scorer"])
+            percentile = float(np.percentile(scores, setting.percentile))
+            return self._threshold(key, calibrated["scorer"], percentile), f"percentile {setting.percentile:g}"
+        return typed, TYPED
+
+    def _threshold(self, key: str, scorer: str, score: float) -> float:
+        """A score as a threshold: one on relevance is a probability, by the sigmoid in force."""
+        if scorer != RELEVANCE:
+            return round(score, DIGITS)
+        if getattr(self._settings, "grader", None) == "llm":
+            raise self._refusal(key, "calibrated on the reranker's scores, and the grader is llm", "type a number")
+        return round(rerankers.probability(score, self._sigmoid), DIGITS)
+
+    def _cut(self, key: str, scorer: str, separates: str) -> float:
+        rows = self._calibrated.thresholds.to_pylist()
+        cut: float | None = next(row["cut"] for row in rows if (row["scorer"], row["separates"]) == (scorer, separates))
+        if cut is None:
+            raise self._refusal(key, "no retrieval of the calibration split is labelled", f"{self._more}, or type a number")
+        return cut
+
+    def _scores(self, key: str, scorer: str) -> list[float]:
+        rows = self._calibrated.retrievals.to_pylist()
+        scores = [row["best"] for row in rows if row["scorer"] == scorer and row["best"] is not None]
+        if not scores:
+            raise self._refusal(key, "the calibration split has no retrieval", "raise sample.calibration, or type a number")
+        return scores
+
+    @cached_property
+    def _sigmoid(self) -> Sigmoid:
+        typed: Sigmoid | str = self._settings.relevance
+        if isinstance(typed, Sigmoid):
+            return typed
+        fitted = next(row for row in self._calibrated.sigmoids.to_pylist() if row["scorer"] == RELEVANCE)
+        if fitted["tau"] is None:
+            why = f"nothing can be fitted to {fitted['n_relevant']} relevant and {fitted['n_other']} other documents"
+            raise self._refusal("relevance", why, f"{self._more}, or type {{tau: number, temperature: number}}")
+        return Sigmoid(tau=round(fitted["tau"], DIGITS), temperature=max(round(fitted["temperature"], DIGITS), 10**-DIGITS))
+
+    @cached_property
+    def _calibrated(self) -> Calibrated:
+        return self._read()
+
+    @property
+    def _more(self) -> str:
+        return f"label some with `arena label {self._cell.retrieval}`, raise sample.calibration"
+
+    def _refusal(self, key: str, why: str, mend: str) -> ArenaError:
+        return ArenaError(
+            f"params.yaml: strategy.{self._cell.strategy}.{key} cannot be calibrated in {self._cell.retrieval}: {why}; {mend}"
+        )
