@@ -127,6 +127,7 @@ ANSWERS = _artifact(
         "answer": _S,
         "retrieved_ids": _STRINGS,
         "used_ids": _STRINGS,
+        "contexts": _STRINGS,
         "corrected": _B,
         "changed": _B,
         "llm_calls": _I,

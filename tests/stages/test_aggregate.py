@@ -35,6 +35,7 @@ def answer(question_id: str, text: str | None, retrieved: str = "", used: str = 
         "answer": text,
         "retrieved_ids": retrieved.split(),
         "used_ids": used.split(),
+        "contexts": used.split(),
         "corrected": None,
         "changed": None,
         "llm_calls": 1,

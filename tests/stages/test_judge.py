@@ -19,10 +19,7 @@ from rag_arena.scoring.judge import Judge
 from rag_arena.stages.judge import balanced, corrupt, judge, judge_known_truth, known_pairs
 from tests.stub import Answer, Stub, completion
 
-CORPUS = [
-    {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps."},
-    {"doc_id": "d2", "title": "", "text": "Cheese is made of milk."},
-]
+CONTEXTS = {"d1": "Rhine\nThe Rhine begins in the Alps.", "d2": "Cheese is made of milk."}
 
 
 def question(
@@ -61,6 +58,7 @@ def answer_row(question: Question, answer: str | None = "the Alps", used: tuple[
         "answer": answer,
         "retrieved_ids": list(used),
         "used_ids": list(used),
+        "contexts": [CONTEXTS[doc_id] for doc_id in used],
         "corrected": None,
         "changed": None,
         "llm_calls": 1,
@@ -98,8 +96,8 @@ def judged(
 ) -> list[dict[str, Any]]:
     params = settings(stub.url, **limits)
     table, sample = tables(asked)
-    corpus, given = artifacts.table(artifacts.CORPUS, CORPUS), artifacts.table(artifacts.ANSWERS, answers)
-    return with_judge(params, ledger, lambda j: judge("cell", params, given, table, sample, corpus, j))
+    given = artifacts.table(artifacts.ANSWERS, answers)
+    return with_judge(params, ledger, lambda j: judge("cell", params, given, table, sample, j))
 
 
 def known(stub: Stub, ledger: Ledger, asked: list[Question], **limits: int) -> list[dict[str, Any]]:
@@ -167,7 +165,7 @@ def test_no_claim_supported_is_a_faithfulness_of_zero_and_not_null(stub: Stub, l
     assert (row["supported"], row["faithfulness"], row["echo"], row["answer_accuracy"]) == (0, 0.0, False, 0.0)
 
 
-def test_the_contexts_are_the_used_documents_with_their_titles(stub: Stub, ledger: Ledger) -> None:
+def test_faithfulness_is_asked_of_the_contexts_as_they_stood_in_the_prompt(stub: Stub, ledger: Ledger) -> None:
     stub.behave = replies(4, ["The Alps."], 1)
     q = question("q1")
     judged(stub, ledger, [q], [answer_row(q, used=("d2", "d1"))])
@@ -354,11 +352,11 @@ def test_a_judge_that_could_not_be_asked_is_told_apart_from_one_that_judged_badl
 def test_the_calls_behind_judgements_are_kept_in_their_order(stub: Stub, ledger: Ledger) -> None:
     params = settings(stub.url)
     table, sample = tables([question("q1")])
-    corpus, given = artifacts.table(artifacts.CORPUS, CORPUS), artifacts.table(artifacts.ANSWERS, [answer_row(question("q1"))])
+    given = artifacts.table(artifacts.ANSWERS, [answer_row(question("q1"))])
 
     async def connected() -> Any:
         async with connect(params.llm, ledger) as client:
-            return await judge("cell", params, given, table, sample, corpus, Judge(client, params.llm.endpoint, params.metrics))
+            return await judge("cell", params, given, table, sample, Judge(client, params.llm.endpoint, params.metrics))
 
     judgements, calls = asyncio.run(connected())
     nodes = [(c["question_id"], c["position"], c["node"]) for c in calls.to_pylist()]

@@ -122,6 +122,7 @@ def test_an_answer_row_holds_the_answer_its_documents_and_its_cost(
         "answer": "milk, of course",
         "retrieved_ids": ["d3"],
         "used_ids": ["d3"],
+        "contexts": ["Cheese\nCheese is made of milk."],
         "corrected": None,
         "changed": None,
         "llm_calls": 1,

@@ -74,7 +74,6 @@ rule run_floor:
 rule judge:
     input:
         stale=".snakemake/stale/judge@{strategy}-{retrieval}",
-        corpus="data/corpus.parquet",
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
         answers="data/runs/{strategy}/{retrieval}/answers.parquet",
@@ -99,7 +98,6 @@ rule judge:
 rule judge_floor:
     input:
         stale=".snakemake/stale/judge_floor@{strategy}",
-        corpus="data/corpus.parquet",
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
         answers="data/runs/{strategy}/none/answers.parquet",

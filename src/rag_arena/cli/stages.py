@@ -143,11 +143,10 @@ def judge(strategy: Strategy, retrieval: Mode) -> None:
     answers = artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS)
     questions = artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS)
     sampled = artifacts.read(layout.EVALUATION, artifacts.SAMPLE)
-    corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
 
     async def work(client: Any) -> Any:
         judging = Judge(client, params.judge.llm.endpoint, params.judge.metrics)
-        return await judge(str(cell), params.judge, answers, questions, sampled, corpus, judging)
+        return await judge(str(cell), params.judge, answers, questions, sampled, judging)
 
     judgements, calls = with_model(params.judge.llm, work)
     save(layout.judged(cell), judgements)

@@ -10,33 +10,31 @@ from rag_arena import artifacts
 from rag_arena.metering import metered
 from rag_arena.params import Judge as JudgeParams
 from rag_arena.progress import bar
-from rag_arena.records import QUESTION_TYPES, Document, Question
+from rag_arena.records import QUESTION_TYPES, Question
 from rag_arena.scoring.answers import normalise
 from rag_arena.scoring.judge import Accuracy, Judge
 from rag_arena.stages.run import ANSWERED, call_rows, gather_or_raise, questions_of
 
 
 async def judge(
-    label: str, params: JudgeParams, answers: pa.Table, questions: pa.Table, sample: pa.Table, corpus: pa.Table, judge: Judge
+    label: str, params: JudgeParams, answers: pa.Table, questions: pa.Table, sample: pa.Table, judge: Judge
 ) -> tuple[pa.Table, pa.Table]:
     """Judgements of a cell's answers, and the calls behind them.
 
     At most `metrics.questions` questions are judged, balanced over types; failed ones are not.
-    Faithfulness is asked only where documents were used.
+    Faithfulness is asked only where documents were used, and of these as they stood in the prompt.
     """
     asked = {q.question_id: q for q in questions_of(questions, sample)}
-    documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
     chosen = set(balanced(list(asked.values()), params.metrics.questions))
     rows = [row for row in answers.to_pylist() if row["question_id"] in chosen and row["status"] == ANSWERED]
     slots = asyncio.Semaphore(params.llm.transport.max_concurrency)
 
     async def one(row: dict[str, Any], advance: Any) -> tuple[dict[str, Any], list[dict[str, Any]]]:
         question = asked[row["question_id"]]
-        contexts = [documents[doc_id].full_text for doc_id in row["used_ids"]]
         async with slots:
             with metered() as meter:
                 accuracy = await judge.accuracy(question.text, row["answer"], question.answer)
-                support = await judge.faithfulness(question.text, row["answer"], contexts) if contexts else None
+                support = await judge.faithfulness(question.text, row["answer"], row["contexts"]) if row["contexts"] else None
         advance()
         judgement = {
             "question_id": question.question_id,

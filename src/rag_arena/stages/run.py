@@ -19,6 +19,7 @@ from rag_arena.retrieval.retriever import RecordedRetriever
 from rag_arena.stages.retrieve import open_retrievers
 from rag_arena.strategies.prompts import Prompts
 from rag_arena.strategies.state import State, Toolbox
+from rag_arena.strategies.steps import document
 
 ANSWERED, FAILED = "answered", "failed"
 
@@ -65,7 +66,7 @@ async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, smal
             with metered() as meter:
                 state, error = await _invoke(graph, question, toolbox)
         advance()
-        return _row(question, state, error, meter, first_pass[question.question_id]), meter
+        return _row(question, state, error, meter, first_pass[question.question_id], toolbox), meter
 
     with bar(f"run {cell}", len(chosen)) as advance:
         results = await gather_or_raise([answer(question, advance) for question in chosen])
@@ -164,7 +165,9 @@ async def _invoke(graph: Any, question: Question, toolbox: Toolbox) -> tuple[Sta
     return state, None if state.get("answer", "").strip() else "the answer is empty"
 
 
-def _row(question: Question, state: State, error: str | None, meter: Meter, first_pass: list[Hit]) -> dict[str, Any]:
+def _row(
+    question: Question, state: State, error: str | None, meter: Meter, first_pass: list[Hit], toolbox: Toolbox
+) -> dict[str, Any]:
     used = state.get("used", [])
     corrected = state.get("corrected")
     return {
@@ -175,6 +178,7 @@ def _row(question: Question, state: State, error: str | None, meter: Meter, firs
         "answer": state.get("answer"),
         "retrieved_ids": state.get("retrieved", []),
         "used_ids": used,
+        "contexts": [document(state, toolbox, doc_id).full_text for doc_id in used],
         "corrected": corrected,
         "changed": None if corrected is None else used != [hit.doc_id for hit in first_pass],
         "llm_calls": len(meter.calls),

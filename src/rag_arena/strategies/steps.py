@@ -3,6 +3,12 @@
 from typing import Any
 
 from rag_arena.records import Document, Hit
+from rag_arena.strategies.state import State, Toolbox
+
+
+def document(state: State, tools: Toolbox, doc_id: str) -> Document:
+    """A document as this question sees it: refined or from the web, else as the corpus has it."""
+    return state.get("documents", {}).get(doc_id) or tools.document(doc_id)
 
 
 def passage(document: Document) -> str:
