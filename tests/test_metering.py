@@ -2,7 +2,7 @@ import asyncio
 
 import pytest
 
-from rag_arena.metering import Call, Meter, current_node, labelled, metered, record_call, record_search
+from rag_arena.metering import Call, Meter, current_node, current_tier, labelled, metered, record_call, record_search
 
 
 def call(node: str = "") -> Call:
@@ -80,12 +80,12 @@ def test_tasks_started_inside_a_block_are_counted_by_its_meter() -> None:
 
 
 def test_labels_nest_and_end_with_their_block() -> None:
-    assert current_node() == ""
-    with labelled("outer"):
-        with labelled("inner"):
-            assert current_node() == "inner"
-        assert current_node() == "outer"
-    assert current_node() == ""
+    assert (current_node(), current_tier()) == ("", "")
+    with labelled("outer", "llm"):
+        with labelled("inner", "small_llm"):
+            assert (current_node(), current_tier()) == ("inner", "small_llm")
+        assert (current_node(), current_tier()) == ("outer", "llm")
+    assert (current_node(), current_tier()) == ("", "")
 
 
 def test_a_label_ends_even_when_its_block_fails() -> None:

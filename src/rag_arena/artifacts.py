@@ -133,6 +133,8 @@ ANSWERS = _artifact(
         "llm_calls": _I,
         "tokens_in": _I,
         "tokens_out": _I,
+        "small_tokens_in": _I,
+        "small_tokens_out": _I,
         "trace": _S,
     },
     nullable=("error", "answer", "corrected", "changed"),

@@ -12,7 +12,11 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """One completed model call. `latency_s` is the model's own time, without queueing; a replay repeats the original's."""
+    """One completed model call.
+
+    `latency_s` is the model's own time, without queueing; a replay repeats the original's. `tier` is the section of params.yaml
+    whose model was asked, llm or small_llm; empty for the judge.
+    """
 
     node: str
     key: str
@@ -23,6 +27,7 @@ class Call:
     tokens_out: int
     latency_s: float
     replayed: bool
+    tier: str = ""
 
 
 @dataclass(slots=True)
@@ -36,6 +41,7 @@ class Meter:
 
 _meter: ContextVar[Meter | None] = ContextVar("meter", default=None)
 _node: ContextVar[str] = ContextVar("node", default="")
+_tier: ContextVar[str] = ContextVar("tier", default="")
 
 
 @contextmanager
@@ -50,18 +56,24 @@ def metered() -> Iterator[Meter]:
 
 
 @contextmanager
-def labelled(node: str) -> Iterator[None]:
-    """Name the step that the calls inside the block belong to."""
-    token = _node.set(node)
+def labelled(node: str, tier: str = "") -> Iterator[None]:
+    """Name the step that the calls inside the block belong to, and the tier of model that is asked."""
+    tokens = _node.set(node), _tier.set(tier)
     try:
         yield
     finally:
-        _node.reset(token)
+        _node.reset(tokens[0])
+        _tier.reset(tokens[1])
 
 
 def current_node() -> str:
     """The label in force, empty outside any."""
     return _node.get()
+
+
+def current_tier() -> str:
+    """The tier in force, empty outside any."""
+    return _tier.get()
 
 
 def record_call(call: Call) -> None:

@@ -41,7 +41,7 @@ AFFECTED = {
     "reranker": CALIBRATE | RESOLVE | RUN | JUDGE | {"aggregate"},
     "small_llm.endpoint": RUN | JUDGE | FLOOR | {"aggregate"},
     "small_llm.transport": set(),
-    "small_llm.price": set(),
+    "small_llm.price": {"aggregate"},
     "llm.endpoint": RUN | JUDGE | FLOOR | {"aggregate"},
     "llm.transport": set(),
     "llm.price": {"aggregate"},

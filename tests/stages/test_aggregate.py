@@ -41,6 +41,8 @@ def answer(question_id: str, text: str | None, retrieved: str = "", used: str = 
         "llm_calls": 1,
         "tokens_in": 100,
         "tokens_out": 10,
+        "small_tokens_in": 0,
+        "small_tokens_out": 0,
         "trace": "[]",
         **more,
     }
@@ -76,9 +78,10 @@ def timing(question_id: str, llm_s: float, search_s: float = 0.0, recorded: int 
 
 CORRECTED = {"corrected": True, "changed": True}
 STOOD = {"corrected": False, "changed": False}
+SMALL = {"small_tokens_in": 150, "small_tokens_out": 12}
 ANSWERS = {
     DENSE: [
-        answer("q1", "The Alps", "d1 d2 d9", "d1 d2 d9", **STOOD, tokens_in=200, tokens_out=20),  # right
+        answer("q1", "The Alps", "d1 d2 d9", "d1 d2 d9", **STOOD, tokens_in=200, tokens_out=20, **SMALL),  # right
         answer("q2", "the Rhine", "d3 d4", "d3", corrected=True, changed=False, llm_calls=2),  # retrieved, not all used
         answer("q3", "It is milk.", "d5", "d5", **STOOD),  # right by containment
         answer("q4", "Moravia", "d7", "d7", **CORRECTED),  # never retrieved
@@ -128,6 +131,7 @@ def configured(params: Params, **changes: Any) -> Params:
     values["grid"] = {"strategies": ["self_corrective"], "modes": ["dense"], "floor": ["no_retrieval"]}
     values["report"]["focus"] = "self_corrective-dense"
     values["llm"]["price"] = {"input": 3.0, "output": 15.0}
+    values["small_llm"]["price"] = {"input": 0.1, "output": 0.4}
     values["judge"]["llm"]["price"] = {"input": 0.5, "output": 2.0}
     for key, value in changes.items():
         section, name = key.split("__")
@@ -309,8 +313,10 @@ def test_calls_and_tokens_add_up_over_every_question_even_failed_ones(results: R
     assert board(results)["tokens_out"] == 20 + 10 + 10 + 10 + 10 + 0
 
 
-def test_cost_is_tokens_times_price_per_million(results: Results) -> None:
-    assert board(results)["cost_usd"] == pytest.approx(600 * 3.0 / 1e6 + 60 * 15.0 / 1e6)
+def test_cost_is_each_models_tokens_times_its_price_per_million(results: Results) -> None:
+    large = (600 - 150) * 3.0 / 1e6 + (60 - 12) * 15.0 / 1e6
+    small = 150 * 0.1 / 1e6 + 12 * 0.4 / 1e6
+    assert board(results)["cost_usd"] == pytest.approx(large + small)
 
 
 def test_a_cell_without_retrieval_has_recall_zero_and_no_precision_faithfulness_or_correction(results: Results) -> None:

@@ -128,6 +128,8 @@ def test_an_answer_row_holds_the_answer_its_documents_and_its_cost(
         "llm_calls": 1,
         "tokens_in": 10,
         "tokens_out": len(["milk,", "of", "course"]),
+        "small_tokens_in": 0,
+        "small_tokens_out": 0,
     }
     assert [step["node"] for step in json.loads(trace)] == ["retrieve", "generate"]
 
@@ -193,6 +195,17 @@ def test_a_questions_tokens_and_seconds_are_those_of_its_calls(
     assert answer["tokens_in"] == sum(c["tokens_in"] for c in calls) == 10 + 10
     assert answer["tokens_out"] == sum(c["tokens_out"] for c in calls)
     assert timing["llm_s"] == sum(c["latency_s"] for c in calls) > 0
+
+
+def test_the_small_models_tokens_are_counted_apart_even_where_both_models_are_the_same(
+    params: Params, inputs: Inputs, stub: Stub, ledger: Ledger
+) -> None:
+    stub.behave = lambda body: completion("Where does cheese come from")
+    changes = {"strategy.self_corrective.correction": "rewrite", "strategy.self_corrective.threshold": 1.0}
+    answer = by_id(play(CORRECTIVE, params, inputs, stub, ledger, changes).answers)["q2"]
+    assert (answer["tokens_in"], answer["small_tokens_in"]) == (10 + 10, 10)
+    words = len(["Where", "does", "cheese", "come", "from"])
+    assert (answer["tokens_out"], answer["small_tokens_out"]) == (words + words, words)
 
 
 def test_first_pass_searches_are_counted_as_recorded_and_take_no_time(

@@ -44,6 +44,7 @@ rule aggregate:
         judge=config["judge"]["llm"]["endpoint"]["model"],
         grid=config["grid"],
         price=config["llm"]["price"],
+        small_price=config["small_llm"]["price"],
         judge_price=config["judge"]["llm"]["price"],
         report=config["report"],
     shell:

@@ -22,9 +22,10 @@ from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm import embedded
 from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical
 from rag_arena.llm.reasoning import ReasoningTransport
-from rag_arena.metering import Call, current_node, labelled, record_call
+from rag_arena.metering import Call, current_node, current_tier, labelled, record_call
 from rag_arena.params import Endpoint, Llm, Params
 
+SMALL = "small_llm"  # the section of params.yaml that sets the small model, and the tier of its calls
 _SECRET_LENGTH = 12  # shorter ones are words for servers without keys, and may occur in any answer
 _OURS = "rag_arena"  # the extension of a response that carries an error of the ledger
 _KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")  # what the openai client's retries read
@@ -81,6 +82,7 @@ class LedgerTransport(httpx2.AsyncBaseTransport):
                 entry.tokens_out,
                 entry.latency_s,
                 replayed,
+                current_tier(),
             )
         )
         return httpx2.Response(200, content=entry.reply.encode(), headers={"content-type": "application/json"})
@@ -231,7 +233,7 @@ class ChatModel:
             EndpointError: the endpoint refuses every request alike.
             ArenaError: this request failed after all retries.
         """
-        with labelled(node):
+        with labelled(node, self._section):
             try:
                 completion = await self.client.chat.completions.create(
                     model=self.endpoint.model,
@@ -260,7 +262,7 @@ class ChatModel:
 
 def chat_models(params: Params, clients: Sequence[openai.AsyncOpenAI]) -> tuple[ChatModel, ChatModel]:
     """The model that answers and the small one, each over its own client."""
-    return ChatModel(clients[0], params.llm.endpoint), ChatModel(clients[1], params.small_llm.endpoint, "small_llm")
+    return ChatModel(clients[0], params.llm.endpoint), ChatModel(clients[1], params.small_llm.endpoint, SMALL)
 
 
 def _tokens(logprobs: Any) -> tuple[Token, ...]:

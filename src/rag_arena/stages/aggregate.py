@@ -140,6 +140,9 @@ def _board_row(
     answers, judgements = of(group, tables.answers.to_pylist()), of(group, tables.judgements.to_pylist())
     tokens_in, tokens_out = sum(r["tokens_in"] for r in answers), sum(r["tokens_out"] for r in answers)
     n_failed = sum(r["status"] == FAILED for r in answers)
+    small_in, small_out = sum(r["small_tokens_in"] for r in answers), sum(r["small_tokens_out"] for r in answers)
+    large = params.llm.price.of(tokens_in - small_in, tokens_out - small_out)
+    small = params.small_llm.price.of(small_in, small_out)
     return {
         "strategy": cell.strategy,
         "retrieval": cell.retrieval,
@@ -155,7 +158,7 @@ def _board_row(
         "llm_calls": sum(r["llm_calls"] for r in answers),
         "tokens_in": tokens_in,
         "tokens_out": tokens_out,
-        "cost_usd": params.llm.price.of(tokens_in, tokens_out),
+        "cost_usd": large + small,
     }
 
 

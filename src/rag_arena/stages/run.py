@@ -10,7 +10,7 @@ import pyarrow as pa
 
 from rag_arena import artifacts, strategies
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.client import ChatModel
+from rag_arena.llm.client import SMALL, ChatModel
 from rag_arena.metering import Meter, metered
 from rag_arena.params import NO_MODE, Params
 from rag_arena.progress import bar
@@ -170,6 +170,7 @@ def _row(
 ) -> dict[str, Any]:
     used = state.get("used", [])
     corrected = state.get("corrected")
+    small = [call for call in meter.calls if call.tier == SMALL]
     return {
         "question_id": question.question_id,
         "question_type": question.question_type,
@@ -184,6 +185,8 @@ def _row(
         "llm_calls": len(meter.calls),
         "tokens_in": sum(call.tokens_in for call in meter.calls),
         "tokens_out": sum(call.tokens_out for call in meter.calls),
+        "small_tokens_in": sum(call.tokens_in for call in small),
+        "small_tokens_out": sum(call.tokens_out for call in small),
         "trace": json.dumps(state.get("trace", []), ensure_ascii=False),
     }
 

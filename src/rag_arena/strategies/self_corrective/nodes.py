@@ -32,7 +32,7 @@ async def correct(state: State, runtime: Tools) -> State:
     else:
         if settings.correction == "rewrite":
             prompt = tools.prompts.render("rewrite", question=question)
-            query = (await tools.model.complete("rewrite", prompt, settings.rewrite_tokens)).text
+            query = (await tools.small_model.complete("rewrite", prompt, settings.rewrite_tokens)).text
             found = tools.retriever.search(query, wide)
             step["query"] = query
         else:
