@@ -12,7 +12,7 @@ import re
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from math import fsum
+from math import exp, fsum
 from typing import Any
 
 import httpx2
@@ -206,10 +206,18 @@ class Message:
     finish_reason: str
     tokens: tuple[Token, ...] = ()
 
-    @property
-    def mean_logprob(self) -> float | None:
-        """Mean log-probability of the tokens; None when the server gave none, or thoughts are among them."""
-        return fsum(token.logprob for token in self.tokens) / len(self.tokens) if self.tokens and not self.thoughts else None
+    def likelihood(self, beginning: str) -> float | None:
+        """exp of the mean log-probability of the tokens that spell the beginning of the text.
+
+        None when the server gave none, or when thoughts are among them.
+        """
+        spelled, logprobs = "", []
+        for token in self.tokens:
+            if len(spelled.strip()) >= len(beginning):
+                break
+            spelled += token.text
+            logprobs.append(token.logprob)
+        return exp(fsum(logprobs) / len(logprobs)) if logprobs and not self.thoughts else None
 
 
 class ChatModel:
