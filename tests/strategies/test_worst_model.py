@@ -82,7 +82,7 @@ def variants(strategy: str, params: Params) -> Iterator[Any]:
     yield type(settings).model_validate(values)
     for name, field in fields.items():
         choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-        for choice in {*choices} - {values[name]} - OWN_SERVERS:
+        for choice in (c for c in choices if c != values[name] and c not in OWN_SERVERS):
             try:
                 yield type(settings).model_validate({**values, name: choice})
             except ValidationError:
