@@ -1,7 +1,10 @@
 import pytest
 
 from rag_arena.scoring.evidence import (
+    ACCEPTABLE,
+    BAD,
     FAILED,
+    GOOD,
     NOT_RETRIEVED,
     NOT_USED,
     WRONG,
@@ -10,6 +13,7 @@ from rag_arena.scoring.evidence import (
     recall,
     recall_at,
     reciprocal_rank,
+    retrieval_label,
 )
 
 
@@ -88,3 +92,19 @@ def test_a_failed_question_without_gold_documents_has_failed():
 
 def test_the_reasons_differ():
     assert len({FAILED, NOT_RETRIEVED, NOT_USED, WRONG}) == 4
+
+
+@pytest.mark.parametrize(
+    ("holds_evidence", "label"),
+    [
+        ([True, False, None], GOOD),
+        ([False, False, True], ACCEPTABLE),
+        ([False, None, True], ACCEPTABLE),
+        ([False, False, False], BAD),
+        ([], BAD),
+        ([None, True], None),
+        ([False, None], None),
+    ],
+)
+def test_a_retrieval_is_good_if_its_first_document_is_gold_acceptable_if_another_is_and_bad_if_none(holds_evidence, label):
+    assert retrieval_label(holds_evidence) == label
