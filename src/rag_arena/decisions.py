@@ -22,8 +22,8 @@ class Grade:
     source: str
 
 
-def verdict_step(node: str, point: str, verdict: bool, **more: Any) -> dict[str, Any]:
-    """A yes-or-no decision: `retrieve`, `enough` or `grounded`."""
+def verdict_step(node: str, point: str, verdict: bool | None, **more: Any) -> dict[str, Any]:
+    """A yes-or-no decision: `retrieve`, `enough` or `grounded`; None where it was left open."""
     return {"node": node, "decides": point, "verdict": verdict, **more}
 
 

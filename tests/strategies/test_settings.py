@@ -6,7 +6,7 @@ from rag_arena.params import Params, validate
 
 
 def test_every_folder_with_a_graph_is_a_strategy():
-    assert {"iterative", "no_retrieval", "self_corrective", "self_rag", "vanilla"} <= set(strategies.known())
+    assert {"corrective", "iterative", "no_retrieval", "self_corrective", "self_rag", "vanilla"} <= set(strategies.known())
     assert "shared" not in strategies.known()
 
 

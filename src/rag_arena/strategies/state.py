@@ -21,15 +21,16 @@ def _united(seen: list[str], new: list[str]) -> list[str]:
 class State(TypedDict, total=False):
     """Nodes write it, edges read it; nothing is decided anywhere else.
 
-    `hits` are the documents under consideration, best first; `documents` are those that this question sees otherwise than the
-    corpus has them, refined or from the web; `retrieved` is every document id ever seen; `used` are the ids in the prompt that
-    produced `answer`. `enough` is the verdict on a whole retrieval. `corrected` is set only by strategies that can correct.
-    `choice` is how much retrieval a router ordered. `chain` are the thoughts of an iterative strategy, `query` what the latest
-    one asks for, `done` whether it was the last. `trace` is the path taken.
+    `hits` are the documents under consideration, best first, `found` those that came from elsewhere; `documents` are those that
+    this question sees otherwise than the corpus has them, refined or from the web; `retrieved` is every document id ever seen;
+    `used` are the ids in the prompt that produced `answer`. `enough` is the verdict on a whole retrieval. `corrected` is set only
+    by strategies that can correct. `choice` is how much retrieval a router ordered. `chain` are the thoughts of an iterative
+    strategy, `query` what the latest one asks for, `done` whether it was the last. `trace` is the path taken.
     """
 
     question: str
     hits: list[Hit]
+    found: list[Hit]
     documents: dict[str, Document]
     retrieved: Annotated[list[str], _united]
     enough: bool
