@@ -29,7 +29,7 @@ setup: $(READY)
 
 compose: $(READY)
 ifneq ($(EXPERIMENT)$(DATA)$(OVERRIDES),)
-	arena compose experiment=$(or $(EXPERIMENT),demo) $(if $(DATA),dataset=folder 'dataset.path="$(DATA)"') $(OVERRIDES)
+	arena compose experiment=$(or $(EXPERIMENT),demo) $(if $(DATA),dataset=folder "dataset.path=\"$${DATA//\"/\\\"}\"") $(OVERRIDES)
 endif
 
 run: compose

@@ -67,6 +67,31 @@ def test_every_command_answers_to_help(words: tuple[str, ...], capsys: pytest.Ca
     assert "Example" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize(
+    "words",
+    [
+        *(["download"], ["index"], ["sample"], ["retrieve", "dense"], ["run", "vanilla", "dense"], ["judge", "vanilla", "dense"]),
+        *(["judge-truth"], ["aggregate"], ["compose"], ["compose", "--check"], ["leaderboard"], ["table"], ["table", "scores"]),
+        *(["ask", "Where?"], ["trace", "q1"], ["failed"]),
+    ],
+    ids=" ".join,
+)
+def test_outside_the_project_every_command_that_needs_it_says_where_to_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: list[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    with pytest.raises(ArenaError, match="the project's folder") as refused:
+        app(words, standalone_mode=False)
+    assert "\n" not in str(refused.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_brackets_in_a_help_text_are_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit):
+        app(["compose", "--help"], prog_name="arena")
+    assert "'retrieval=[dense]'" in capsys.readouterr().out
+
+
 # schema
 
 
@@ -181,7 +206,7 @@ def test_ask_prints_path_cost_and_answer(project: Project, stub: Stub) -> None:
     assert "retrieve  query Where does the [Rhine] begin?" in lines[1]
     assert any("d1  Rhine  score" in line for line in lines)
     assert lines[-1] == "answer: The Alps [north] :cat:"
-    assert lines[-2].startswith("1 calls, 14 tokens, ")
+    assert lines[-2].startswith("1 call, 14 tokens, ")
     assert "gold" not in shown
 
 
@@ -207,6 +232,13 @@ def test_ask_of_a_strategy_without_retrieval_shows_no_documents(project: Project
 def test_ask_refuses_what_cannot_be_asked(project: Project, stub: Stub, options: list[str], line: str) -> None:
     project.point_at(stub.url)
     assert refusal(project, "ask", "Where?", *options) == line
+    assert stub.requests == []
+
+
+@pytest.mark.parametrize("nothing", ["", " \n"])
+def test_an_empty_question_is_not_asked(project: Project, stub: Stub, nothing: str) -> None:
+    project.point_at(stub.url)
+    assert refusal(project, "ask", nothing) == "arena: the question is empty; write it between quotes"
     assert stub.requests == []
 
 
@@ -336,7 +368,8 @@ def test_the_leaderboard_of_an_unknown_question_type_is_refused(finished: Projec
 
 
 def test_the_leaderboard_before_any_run_says_what_is_missing(small_project: Project) -> None:
-    assert refusal(small_project, "leaderboard") == "arena: results/leaderboard.csv: missing; run `snakemake --cores 4`"
+    expected = "arena: results/leaderboard.csv: missing; run `snakemake --cores 4` in the project's folder"
+    assert refusal(small_project, "leaderboard") == expected
 
 
 def test_any_table_of_the_results_is_printed_by_name(finished: Project) -> None:
@@ -344,6 +377,10 @@ def test_any_table_of_the_results_is_printed_by_name(finished: Project) -> None:
     assert {"scores", "retrieval_quality", "disagreement"} <= set(names)
     shown = finished.ok("table", "scores").split()
     assert {"strategy", "failure", *(cell.strategy for cell in CELLS)} <= set(shown)
+
+
+def test_tables_before_any_run_are_refused_as_missing(small_project: Project) -> None:
+    assert refusal(small_project, "table") == "arena: results: no tables; run `snakemake --cores 4` in the project's folder"
 
 
 def test_a_table_that_is_not_there_is_refused_with_the_nearest(finished: Project) -> None:
@@ -392,7 +429,7 @@ def test_a_file_that_holds_no_calls_is_refused(project: Project) -> None:
 def test_stats_add_up_per_endpoint(loaded: Project, tmp_path: Path) -> None:
     assert loaded.ok("ledger", "stats").splitlines() == [
         f"ledger: {tmp_path}/ledger.sqlite",
-        "http://other/v1: 1 calls, 10 tokens in, 5 out, 0.5 s",
+        "http://other/v1: 1 call, 10 tokens in, 5 out, 0.5 s",
         "http://server/v1: 2 calls, 30 tokens in, 10 out, 1.0 s",
     ]
 
@@ -419,7 +456,7 @@ def test_prune_forgets_what_is_older_and_keeps_the_rest(loaded: Project, tmp_pat
     ledger.close()
     assert loaded.ok("ledger", "prune", "--days", "4") == "0 calls forgotten\n"
     assert loaded.ok("ledger", "prune", "--days", "2.5") == "2 calls forgotten\n"
-    assert "http://other/v1: 1 calls" in loaded.ok("ledger", "stats")
+    assert "http://other/v1: 1 call" in loaded.ok("ledger", "stats")
 
 
 def test_a_replay_from_a_refilled_ledger_asks_nothing(project: Project, stub: Stub, tmp_path: Path) -> None:

@@ -49,8 +49,9 @@ def test_where_all_is_well_everything_is_named(at: Project, stub: Stub, tmp_path
     details = {subject: finding.detail for subject, finding in found.items()}
     assert "GB free at" in details.pop("disk")
     assert details == {
-        "packages": "1 packages as pinned",
+        "packages": "1 package as pinned",
         "ledger": f"{tmp_path}/ledger.sqlite: 0 calls",
+        "dvc": "nothing left of a killed run",
         "configuration": details["configuration"],
         "dataset": f"{DATASET}: 4 documents, 4 questions",
         "embedder": "minilm answers with 384 dimensions",
@@ -79,7 +80,7 @@ def test_the_projects_own_lock_pins_every_package_it_names() -> None:
 
 def test_a_package_of_another_version_is_told(at: Project) -> None:
     Path("requirements.lock").write_text("openai==0.0.1 \\\n")
-    expected = f"1 packages differ from requirements.lock (openai {OPENAI} instead of 0.0.1); delete .venv and run `make setup`"
+    expected = f"1 package not as in requirements.lock (openai {OPENAI} instead of 0.0.1); delete .venv and run `make setup`"
     assert only_ill("packages") == expected
 
 
@@ -90,7 +91,7 @@ def test_a_package_that_is_absent_is_told(at: Project) -> None:
 
 def test_a_package_for_another_platform_is_passed_over(at: Project) -> None:
     Path("requirements.lock").write_text(f"colorama==0.0.1 ; sys_platform == 'win32' \\\nopenai=={OPENAI} \\\n")
-    assert findings()["packages"] == Finding("packages", True, "1 packages as pinned")
+    assert findings()["packages"] == Finding("packages", True, "1 package as pinned")
 
 
 def test_a_missing_lock_is_told(at: Project) -> None:
@@ -127,13 +128,21 @@ def test_a_corrupt_ledger_is_told(at: Project, tmp_path: Path) -> None:
     )
 
 
+@pytest.mark.parametrize("torn", ["", '{"wri'])
+def test_a_table_of_claims_that_a_kill_has_torn_is_told(at: Project, torn: str) -> None:
+    Path(".dvc/tmp").mkdir(parents=True)
+    Path(".dvc/tmp/rwlock").write_text(torn)
+    expected = ".dvc/tmp/rwlock: DVC was killed while writing it; `snakemake --cores 1` mends it, or delete it"
+    assert only_ill("dvc") == expected
+
+
 # Configuration and data
 
 
 def test_parameters_that_break_the_schema_are_told_and_what_depends_on_them_is_not_looked_at(at: Project) -> None:
     at.change({"sample.evalution": 3})
     assert only_ill("configuration") == "params.yaml: unknown key sample.evalution; did you mean evaluation?"
-    assert list(findings()) == ["packages", "disk", "ledger", "configuration"]
+    assert list(findings()) == ["packages", "disk", "ledger", "dvc", "configuration"]
 
 
 def test_a_strategys_unknown_setting_is_told(at: Project) -> None:
@@ -143,7 +152,7 @@ def test_a_strategys_unknown_setting_is_told(at: Project) -> None:
 
 def test_missing_parameters_are_told(at: Project) -> None:
     Path("params.yaml").unlink()
-    assert only_ill("configuration") == "params.yaml: missing; make it with `arena compose`"
+    assert only_ill("configuration") == "params.yaml: missing; make it with `arena compose` in the project's folder"
 
 
 def test_an_experiment_that_does_not_exist_is_told(at: Project) -> None:

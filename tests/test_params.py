@@ -187,10 +187,15 @@ def test_the_grid_refuses_a_name_whose_settings_are_gone(params, section):
     assert f"{section.split('.')[1]!r} has no settings" in refusal(params, section, ABSENT)
 
 
-@pytest.mark.parametrize(("strategies", "modes"), [([], ["dense"]), (["vanilla"], []), ([], [])])
+@pytest.mark.parametrize(("strategies", "modes"), [([], ["dense"]), ([], [])])
 def test_a_grid_without_cells_is_refused(params, strategies, modes):
     message = refusal(params, "grid", {"strategies": strategies, "modes": modes, "floor": []})
     assert message == "params.yaml: grid: no cell to run; name at least one strategy and one mode, or a floor"
+
+
+def test_strategies_without_a_mode_to_run_under_are_refused(params):
+    message = refusal(params, "grid", {"strategies": ["vanilla"], "modes": [], "floor": ["no_retrieval"]})
+    assert message == "params.yaml: grid.modes: empty, but vanilla retrieves; name a mode, e.g. dense"
 
 
 def test_a_focus_that_is_no_cell_is_refused_with_the_cells(params):
@@ -244,7 +249,7 @@ def test_a_file_is_read_and_checked(params, tmp_path):
 
 
 def test_a_missing_file_is_refused(tmp_path):
-    with pytest.raises(ArenaError, match=r"/params\.yaml: missing; make it with `arena compose`$"):
+    with pytest.raises(ArenaError, match=r"/params\.yaml: missing; make it with `arena compose` in the project's folder$"):
         load(tmp_path / "params.yaml")
 
 

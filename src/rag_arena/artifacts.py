@@ -1,7 +1,7 @@
 """The schema of every artifact, and the only code that reads or writes one.
 
-An artifact is a Parquet file sorted by its key, written to a temporary file and renamed, so that equal rows give equal
-bytes and a reader never sees half a file. Its name and version stand in the file, so that a foreign one is refused.
+An artifact is a Parquet file sorted by its key, so that equal rows give equal bytes. Its name and version stand in the file, so
+that a foreign one is refused.
 """
 
 import os
@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from rag_arena.errors import ArenaError
+from rag_arena.records import Document
 
 _VERSION = "1"
 _STRINGS = pa.list_(pa.string())
@@ -332,12 +333,19 @@ def table(artifact: Artifact, rows: Iterable[Mapping[str, Any]], note: Mapping[s
     return built.replace_schema_metadata(metadata)
 
 
-def write(path: Path, built: pa.Table) -> None:
-    """Write a table made by `table`, whole or not at all."""
+def write(path: Path, content: pa.Table | str) -> None:
+    """Write a table made by `table`, or a text, to a temporary file and rename it: a reader never sees half a file.
+
+    Raises:
+        ArenaError: it cannot be written.
+    """
     temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        pq.write_table(built, temporary, compression="zstd", version="2.6", store_schema=True)
+        if isinstance(content, str):
+            temporary.write_text(content, encoding="utf-8")
+        else:
+            pq.write_table(content, temporary, compression="zstd", version="2.6", store_schema=True)
         os.replace(temporary, path)
     except OSError as error:
         raise ArenaError(f"{path}: cannot be written ({error.strerror or error}); free space or mend the rights") from error
@@ -353,7 +361,7 @@ def read(path: Path, artifact: Artifact) -> pa.Table:
         ArenaError: the file is missing, is not a whole Parquet file, or is not this artifact.
     """
     if not path.is_file():
-        raise ArenaError(f"{path}: missing; run the stage that makes it, or `snakemake --cores 4` for everything")
+        raise ArenaError(f"{path}: missing; run the stage that makes it, or `snakemake --cores 4`, in the project's folder")
     try:
         found = pq.ParquetFile(path, memory_map=False).read()
     except (pa.ArrowException, OSError) as error:
@@ -366,6 +374,11 @@ def read(path: Path, artifact: Artifact) -> pa.Table:
         raise ArenaError(f"{path}: columns differ from those of {artifact.name}; delete it and run again")
     _check(artifact, found, str(path), ArenaError)
     return found
+
+
+def documents(corpus: pa.Table) -> dict[str, Document]:
+    """The documents of the corpus artifact by id, in its order."""
+    return {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
 
 
 def _check(artifact: Artifact, built: pa.Table, where: str, error: type[Exception]) -> None:

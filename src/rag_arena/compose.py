@@ -1,5 +1,6 @@
 """conf/ to params.yaml: the only door to Hydra."""
 
+import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -8,7 +9,7 @@ import yaml
 
 from rag_arena import strategies
 from rag_arena.errors import ArenaError
-from rag_arena.params import load, validate
+from rag_arena.params import load, nearest, validate
 
 
 def compose(conf: Path, overrides: Sequence[str]) -> str:
@@ -21,8 +22,6 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
     Raises:
         ArenaError: an override names no known option, or the result breaks the schema.
     """
-    from hydra import compose as hydra_compose
-    from hydra import initialize_config_dir
     from hydra.errors import HydraException
     from omegaconf import OmegaConf
     from omegaconf.errors import OmegaConfBaseException
@@ -30,12 +29,11 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
     if not (conf / "config.yaml").is_file():
         raise ArenaError(f"{conf}/config.yaml: missing; run from the project's folder")
     try:
-        with initialize_config_dir(str(conf.resolve()), version_base=None):
-            config = hydra_compose("config", overrides=list(overrides))
+        config = _config(conf, overrides)
         OmegaConf.resolve(config)
         missing = sorted(OmegaConf.missing_keys(config))
     except (HydraException, OmegaConfBaseException) as error:
-        raise ArenaError(f"{conf}: {' '.join(str(error).split())}") from error
+        raise ArenaError(_refusal(conf, overrides, error)) from error
     if missing:
         raise ArenaError(f"{conf}: {', '.join(missing)} must be given: add {missing[0]}=... to the command")
     text: str = OmegaConf.to_yaml(config)
@@ -60,6 +58,49 @@ def drift(conf: Path, params: Path) -> list[str]:
     strategies.check(found)
     composed = compose(conf, [f"experiment={found.experiment}"])
     return differences(composed, params.read_text(encoding="utf-8"))
+
+
+def _config(conf: Path, overrides: Sequence[str]) -> Any:
+    from hydra import compose as hydra_compose
+    from hydra import initialize_config_dir
+
+    with initialize_config_dir(str(conf.resolve()), version_base=None):
+        return hydra_compose("config", overrides=list(overrides))
+
+
+def _refusal(conf: Path, overrides: Sequence[str], error: Exception) -> str:
+    """Hydra's error in one line: with the nearest option or key, without search paths and advice that does not hold here."""
+    from hydra.errors import HydraException
+
+    said = " ".join(str(error).split())
+    if option := getattr(error, "missing_cfg_file", None):
+        group = conf / Path(option).parent
+        known = sorted(path.stem for path in group.glob("*.yaml"))
+        return f"{group}: no option {Path(option).name!r}{nearest(Path(option).name, known)}"
+    if match := re.match(r"Could not override '([^'@]+)'", said):
+        others = [override for override in overrides if override.partition("=")[0] != match[1]]
+        try:
+            near = _nearest_key(match[1], _config(conf, others))
+        except HydraException as another:
+            return _refusal(conf, others, another)
+        return f"{conf}: unknown key {match[1]}{near}"
+    if match := re.match(r"Ambiguous value for argument '(.+?)' 1\.", said):
+        return f"{conf}: {match[1]}: a list is written key=[a,b]; to compare values, `dvc exp run --queue -S {match[1]}`"
+    if "Recursive interpolation" in said or "RecursionError" in said:
+        return f"{conf} with {' '.join(overrides)}: a value is taken from itself; give it one of its own"
+    return f"{conf}: {re.split(' To append | Config search path| See https:', said)[0]}"
+
+
+def _nearest_key(key: str, config: Any) -> str:
+    from omegaconf import DictConfig
+
+    for part in key.split("."):
+        if not isinstance(config, DictConfig):
+            break
+        if part not in config:
+            return nearest(part, list(map(str, config)))
+        config = config[part]
+    return ", or one below it"
 
 
 _ABSENT = object()

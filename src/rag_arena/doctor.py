@@ -1,6 +1,7 @@
 """Is everything in place for a run? What is wrong with packages, disk, ledger, configuration, data or models, and the mend."""
 
 import importlib.metadata
+import json
 import os
 import re
 import shutil
@@ -21,6 +22,7 @@ from rag_arena.llm.client import explain, request_settings
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.params import Llm, Params, load
 from rag_arena.sources import ragrouter
+from rag_arena.wording import count
 
 FREE_GB = 2.0
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==([^ ;\\]+)")
@@ -44,6 +46,7 @@ def examine(lock: Path) -> Iterator[Finding]:
     yield _finding("packages", lambda: _packages(lock))
     yield _finding("disk", _disk)
     yield _finding("ledger", _ledger)
+    yield _finding("dvc", _claims)
     try:
         params = load(layout.PARAMS)
         strategies.check(params)
@@ -80,8 +83,10 @@ def _packages(lock: Path) -> str:
         if found != version:
             wrong.append(f"{name} {found} instead of {version}")
     if wrong:
-        raise ArenaError(f"{len(wrong)} packages differ from {lock} ({', '.join(wrong[:3])}); delete .venv and run `make setup`")
-    return f"{len(pinned)} packages as pinned"
+        raise ArenaError(
+            f"{count(len(wrong), 'package')} not as in {lock} ({', '.join(wrong[:3])}); delete .venv and run `make setup`"
+        )
+    return f"{count(len(pinned), 'package')} as pinned"
 
 
 def _disk() -> str:
@@ -110,20 +115,31 @@ def _ledger() -> str:
         ledger.check()
     finally:
         ledger.close()
-    return f"{path}: {calls} calls"
+    return f"{path}: {count(calls, 'call')}"
+
+
+def _claims() -> str:
+    path = Path(".dvc/tmp/rwlock")
+    try:
+        json.loads(path.read_text(encoding="utf-8") if path.exists() else "{}")
+    except ValueError as error:
+        raise ArenaError(f"{path}: DVC was killed while writing it; `snakemake --cores 1` mends it, or delete it") from error
+    return "nothing left of a killed run"
 
 
 def _configuration(params: Params) -> str:
     changed = drift(layout.CONF, layout.PARAMS)
     names = ", ".join(map(str, params.cells))
-    differs = f"; differs from conf/ in {len(changed)} keys, see `arena compose --check`" if changed else ""
-    return f"{len(params.cells)} cells ({names}){differs}"
+    differs = f"; differs from conf/ in {count(len(changed), 'key')}, see `arena compose --check`" if changed else ""
+    return f"{count(len(params.cells), 'cell')} ({names}){differs}"
 
 
 def _dataset(params: Params) -> str:
     loaded = ragrouter.load(Path(params.dataset.path))
-    unresolved = f", {len(loaded.unresolved)} supporting facts unresolved" if loaded.unresolved else ""
-    return f"{params.dataset.path}: {len(loaded.corpus)} documents, {len(loaded.questions)} questions{unresolved}"
+    unresolved = f", {count(len(loaded.unresolved), 'supporting fact')} unresolved" if loaded.unresolved else ""
+    return (
+        f"{params.dataset.path}: {count(len(loaded.corpus), 'document')}, {count(len(loaded.questions), 'question')}{unresolved}"
+    )
 
 
 def _embedder(params: Params) -> str:

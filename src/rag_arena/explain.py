@@ -8,6 +8,7 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from rag_arena.records import Document
+from rag_arena.wording import count
 
 GOLD = "[green]gold[/green]"
 
@@ -57,7 +58,7 @@ def path(
         for call in [call for call in waiting if call.node == step["node"] or call.node == step.get("correction")]:
             waiting.remove(call)
             replay = ", replayed" if call.replayed else ""
-            branch.add(f"call: {call.tokens_in} tokens in, {call.tokens_out} out, {call.latency_s:.2f} s{replay}")
+            branch.add(f"call: {count(call.tokens_in, 'token')} in, {call.tokens_out} out, {call.latency_s:.2f} s{replay}")
     missed = [doc_id for doc_id in gold if not any(hit["doc_id"] == doc_id for step in trace for hit in step.get("hits", []))]
     if missed:
         branch = tree.add("[red]gold documents never seen[/red]")

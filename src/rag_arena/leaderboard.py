@@ -34,7 +34,7 @@ def render(console: Console, question_type: str, markdown: bool = False) -> None
     """
     path = layout.RESULTS / "leaderboard.csv"
     if not path.is_file():
-        raise ArenaError(f"{path}: missing; run `snakemake --cores 4`")
+        raise ArenaError(f"{path}: missing; run `snakemake --cores 4` in the project's folder")
     with path.open(newline="", encoding="utf-8") as file:
         rows = [row for row in csv.DictReader(file) if row["question_type"] == question_type]
     if not rows:

@@ -311,6 +311,8 @@ class Params(Section):
                     raise ValueError(f"grid.{key}: {name!r} has no settings{nearest(name, names)}")
             if len(set(chosen)) != len(chosen):
                 raise ValueError(f"grid.{key}: a name occurs twice")
+        if self.grid.strategies and not self.grid.modes:
+            raise ValueError(f"grid.modes: empty, but {self.grid.strategies[0]} retrieves; name a mode, e.g. {MODES[0]}")
         if not self.cells:
             raise ValueError("grid: no cell to run; name at least one strategy and one mode, or a floor")
         if self.report.focus and self.report.focus not in map(str, self.cells):
@@ -347,20 +349,42 @@ def section(model: type[S], values: Mapping[str, Any], source: str, prefix: str)
 def load(path: Path) -> Params:
     """Read and check params.yaml.
 
-    Hydra and Snakemake read YAML 1.1 (`010` is 8, `yes` is true), DVC reads 1.2 (10, "yes"); what they would read differently is
-    refused.
+    Raises:
+        ArenaError: it is missing, or as `parse`.
+    """
+    return parse(read(path), str(path))
+
+
+def read(path: Path) -> bytes:
+    """The bytes of params.yaml.
+
+    Raises:
+        ArenaError: it is missing.
     """
     try:
-        text = path.read_text(encoding="utf-8")
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ArenaError(f"{path}: missing; make it with `arena compose` in the project's folder") from error
+
+
+def parse(content: bytes, source: str) -> Params:
+    """Check the bytes of params.yaml.
+
+    Hydra and Snakemake read YAML 1.1 (`010` is 8, `yes` is true), DVC reads 1.2 (10, "yes"); what they would read differently is
+    refused.
+
+    Raises:
+        ArenaError: not YAML, or as `validate`.
+    """
+    try:
+        text = content.decode()
         values = yaml.safe_load(text)
         as_dvc = YAML(typ="safe", pure=True).load(text)
-    except FileNotFoundError as error:
-        raise ArenaError(f"{path}: missing; make it with `arena compose`") from error
     except (yaml.YAMLError, YAMLError, UnicodeDecodeError) as error:
-        raise ArenaError(f"{path}: not YAML ({' '.join(str(error).split())})") from error
+        raise ArenaError(f"{source}: not YAML ({' '.join(str(error).split())})") from error
     for key, ours, theirs in _disagreements(values, as_dvc, ""):
-        raise ArenaError(f"{path}: {key} is {ours!r} to Snakemake and {theirs!r} to DVC; write the number in full or quote it")
-    return validate(values, str(path))
+        raise ArenaError(f"{source}: {key} is {ours!r} to Snakemake and {theirs!r} to DVC; write the number in full or quote it")
+    return validate(values, source)
 
 
 def _disagreements(ours: Any, theirs: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
@@ -396,5 +420,5 @@ def _siblings(model: Any, location: tuple[int | str, ...]) -> list[str]:
 
 def nearest(name: str, known: Sequence[str]) -> str:
     """The end of an error message about an unknown name: the nearest known one, or all of them."""
-    close = difflib.get_close_matches(name, known, n=1, cutoff=0.4)
+    close = difflib.get_close_matches(name, known, n=1, cutoff=0.5)
     return f"; did you mean {close[0]}?" if close else f"; known: {', '.join(known)}"

@@ -15,10 +15,11 @@ from pathlib import Path
 import psutil
 import pyarrow.parquet as pq
 import pytest
+import yaml
 
 from rag_arena.llm.ledger import call_key, canonical
 from tests.faults.conftest import slowly
-from tests.pipeline.workspace import Workspace
+from tests.pipeline.workspace import Workspace, small_dataset
 from tests.stub import Answer, Body, Stub
 
 KILLS = 30
@@ -188,6 +189,37 @@ def test_dvc_repro_beside_snakemake_breaks_nothing(workspace: Workspace, stub: S
     assert len(keys(stub)) == len(set(keys(stub)))
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "missing; make it with `arena compose` in the project's folder"),
+        ("", "not a mapping of parameters; make it anew with `arena compose`"),
+        ("grid: [", "not YAML (while parsing a flow "),
+    ],
+    ids=["missing", "empty", "not YAML"],
+)
+def test_parameters_that_cannot_be_read_end_a_run_before_it_begins(workspace: Workspace, content: str | None, said: str) -> None:
+    (workspace.folder / "params.yaml").unlink()
+    if content is not None:
+        (workspace.folder / "params.yaml").write_text(content)
+    done = workspace.run(*RUN, check=False)
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith(f"arena: params.yaml: {said}")
+    assert "Error" not in done.stderr
+
+
+@pytest.mark.parametrize("name", ["rivers of it's own", 'a "b", c=d (e) é'])
+def test_any_name_of_a_folder_may_be_given_to_make(workspace: Workspace, tmp_path: Path, name: str) -> None:
+    dataset = small_dataset(tmp_path / name, per_type=1, distractors=0)
+    (workspace.folder / "venv").mkdir()
+    (workspace.folder / "venv/.ready").touch()
+    workspace.run("make", "compose", "VENV=venv", "EXPERIMENT=test", f"DATA={dataset}")
+    assert yaml.safe_load(workspace.params())["dataset"]["path"] == str(dataset)
+    workspace.run("snakemake", "--cores", "1", "data/corpus.parquet")
+    documents = (dataset / "Corpus.json").read_text().splitlines()
+    assert pq.read_table(workspace.folder / "data/corpus.parquet").num_rows == len(documents)
+
+
 @pytest.mark.parametrize(("command", "seconds"), [(("arena", "run", "vanilla", "dense"), 2), (RUN, 5)])
 def test_an_interrupted_call_ends_at_once_and_the_same_command_goes_on(
     workspace: Workspace, stub: Stub, command: tuple[str, ...], seconds: float
@@ -276,7 +308,7 @@ def refusal(workspace: Workspace, stub: Stub) -> str:
     assert done.returncode != 0
     log = (workspace.folder / "logs/run/vanilla-dense.log").read_text()
     (line,) = [line for line in log.splitlines() if line.startswith("arena: ")]
-    assert line in done.stdout + done.stderr
+    assert done.stderr.splitlines()[-1] == line, "what to mend is the last thing said"
     assert "Traceback" not in log
     assert not list(workspace.folder.glob("data/runs/vanilla/dense/*"))
     assert half_written(workspace) == []

@@ -73,14 +73,15 @@ def test_a_cell_that_the_grid_does_not_have_is_refused_with_those_it_has(project
 
 
 def test_an_experiment_that_does_not_exist_is_refused_with_those_that_do(project: Project) -> None:
-    line = refused(project, "compose", "experiment=smok")
-    assert "smok" in line
-    assert "smoke" in line.replace("'experiment/smok'", "")
+    assert refused(project, "compose", "experiment=smok") == "arena: conf/experiment: no option 'smok'; did you mean smoke?"
+    assert refused(project, "compose", "experiment=nonsense").startswith(
+        "arena: conf/experiment: no option 'nonsense'; known: demo, "
+    )
 
 
 def test_a_project_without_parameters_is_told_how_to_make_them(project: Project) -> None:
     (project.folder / "params.yaml").unlink()
-    assert refused(project, "sample") == "arena: params.yaml: missing; make it with `arena compose`"
+    assert refused(project, "sample") == "arena: params.yaml: missing; make it with `arena compose` in the project's folder"
 
 
 @pytest.mark.parametrize(
@@ -127,6 +128,18 @@ def test_a_dataset_with_a_fault_is_refused_by_file_and_line(project: Project, fi
     assert re.fullmatch(f"arena: {DATASET}/{line}", refused(project, "download"))
 
 
+def test_an_array_that_is_cut_is_refused_by_the_line_it_ends_in(project: Project) -> None:
+    (project.folder / DATASET / "Corpus.json").write_text('[{"id": "d1", "context": "The Rhine"}\n\n')
+    assert refused(project, "download").startswith(f"arena: {DATASET}/Corpus.json:1: not JSON (")
+
+
+def test_a_folder_in_place_of_a_file_is_refused(project: Project) -> None:
+    (project.folder / DATASET / "Question.json").unlink()
+    (project.folder / DATASET / "Question.json").mkdir()
+    expected = f"arena: {DATASET}/Question.json: a folder, where a file should be; put the file in its place"
+    assert refused(project, "download") == expected
+
+
 def test_a_dataset_that_is_not_there_is_refused(project: Project) -> None:
     project.change({"dataset.path": "data/nowhere"})
     assert refused(project, "download").startswith("arena: data/nowhere/Corpus.json: missing; the folder must hold")
@@ -134,8 +147,9 @@ def test_a_dataset_that_is_not_there_is_refused(project: Project) -> None:
 
 def test_a_sample_larger_than_the_data_is_refused_with_how_many_there_are(project: Project) -> None:
     project.change({"sample.evaluation": 5})
-    asked = "sample.evaluation asks for 5 questions, but 4 are in the dataset; lower it"
-    assert refused(project, "sample") == f"arena: params.yaml: {asked}"
+    asked = "sample.evaluation asks for 5 questions, but 4 are in the dataset"
+    mend = 'lower it (OVERRIDES="sample.evaluation=4" with `make run`)'
+    assert refused(project, "sample") == f"arena: params.yaml: {asked}; {mend}"
 
 
 # Artifacts

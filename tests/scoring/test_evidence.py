@@ -7,6 +7,7 @@ from rag_arena.scoring.evidence import (
     GOOD,
     NOT_RETRIEVED,
     NOT_USED,
+    PARTLY_RETRIEVED,
     WRONG,
     failure_class,
     precision,
@@ -61,7 +62,9 @@ def test_the_reciprocal_rank_is_one_over_the_rank_of_the_first_gold_document(ran
     ("retrieved", "used", "reason"),
     [
         ([], [], NOT_RETRIEVED),
-        (["a", "x"], ["a"], NOT_RETRIEVED),
+        (["x"], ["x"], NOT_RETRIEVED),
+        (["a", "x"], ["a"], PARTLY_RETRIEVED),
+        (["a", "x"], [], PARTLY_RETRIEVED),
         (["a", "b", "x"], ["a", "x"], NOT_USED),
         (["a", "b"], [], NOT_USED),
         (["x", "b", "a"], ["b", "a"], WRONG),
@@ -91,7 +94,7 @@ def test_a_failed_question_without_gold_documents_has_failed():
 
 
 def test_the_reasons_differ():
-    assert len({FAILED, NOT_RETRIEVED, NOT_USED, WRONG}) == 4
+    assert len({FAILED, NOT_RETRIEVED, PARTLY_RETRIEVED, NOT_USED, WRONG}) == 5
 
 
 @pytest.mark.parametrize(

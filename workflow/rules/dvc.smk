@@ -1,4 +1,5 @@
 # How Snakemake and DVC get along: DVC decides what is stale and runs it, Snakemake orders and parallelises.
+import atexit
 import json
 import os
 import subprocess
@@ -9,15 +10,16 @@ from pathlib import Path
 import psutil
 from dvc.lock import Lock
 from filelock import FileLock, Timeout
-from snakemake.exceptions import WorkflowError
 
 from rag_arena.compose import drift
 from rag_arena.errors import ArenaError
 from rag_arena.sources import ragrouter
+from rag_arena.wording import count
 
 STALE = Path(".snakemake/stale")
 TORN = Path(".snakemake/dvc.lock.torn")
 CLAIMS = Path(".dvc/tmp/rwlock")
+BEGAN = time.time()
 
 # DVC decides whether the stage is stale; a stage that is not only gets its files' times renewed.
 DVC = "dvc --wait-for-lock repro --quiet --single-item"
@@ -77,7 +79,7 @@ def mark_stale():
         )
         status = dvc_status()
     if status.returncode:
-        raise WorkflowError(f"dvc status: {status.stderr.strip()}")
+        sys.exit(f"arena: dvc status: {status.stderr.strip()}")
     stale = json.loads(status.stdout or "{}")
     STALE.mkdir(parents=True, exist_ok=True)
     for stage in STAGES:
@@ -92,6 +94,17 @@ def mark_stale():
 # Snakemake's own lock would outlive a killed run; this one ends with the process that holds it.
 RUN_LOCK = FileLock(".snakemake/run.lock")
 
+
+onerror:
+    # Snakemake's own report follows what a stage said: what stages said is repeated as the last thing
+    logs = [
+        log for log in Path("logs").rglob("*.log") if log.stat().st_mtime > BEGAN
+    ]
+    lines = [line for log in logs for line in log.read_text().splitlines()]
+    for said in sorted({line for line in lines if line.startswith("arena: ")}):
+        atexit.register(print, said, file=sys.stderr)
+
+
 if workflow.is_main_process:
     try:
         RUN_LOCK.acquire(timeout=0)
@@ -99,14 +112,14 @@ if workflow.is_main_process:
         ragrouter.check(Path(config["dataset"]["path"]))
         if changed := drift(Path("conf"), Path("params.yaml")):
             print(
-                f"note: params.yaml differs from conf/ in {len(changed)} keys; see `arena compose --check`",
+                f"note: params.yaml differs from conf/ in {count(len(changed), 'key')}; see `arena compose --check`",
                 file=sys.stderr,
             )
     except ArenaError as error:
-        raise WorkflowError(str(error))
+        sys.exit(f"arena: {error}")
     except Timeout:
-        raise WorkflowError(
-            "another run is under way in this folder; wait for it to end, or end it"
+        sys.exit(
+            "arena: another run is under way in this folder; wait for it to end, or end it"
         )
     tidy()
     mark_stale()

@@ -1,4 +1,4 @@
-"""What the commands share: parameters, cells, the model, and writing a text file whole."""
+"""What the commands share: parameters, cells, the models, and writing what a stage made."""
 
 import asyncio
 import os
@@ -14,8 +14,9 @@ from rag_arena import artifacts, layout, strategies
 from rag_arena import compose as composing
 from rag_arena.errors import ArenaError
 from rag_arena.llm.ledger import Ledger, default_path
-from rag_arena.params import Llm, Params, load
+from rag_arena.params import Llm, Params, parse, read
 from rag_arena.records import Cell
+from rag_arena.wording import count
 
 if TYPE_CHECKING:
     from rag_arena.stages.calibrate import Calibrated
@@ -26,11 +27,11 @@ _read: list[bytes] = []  # params.yaml as this process read it
 
 def params_in_force() -> Params:
     """params.yaml, checked; a note says if it has drifted from conf/ and no runner has said so already."""
-    params = load(layout.PARAMS)
-    _read.append(layout.PARAMS.read_bytes())
+    _read.append(read(layout.PARAMS))
+    params = parse(_read[-1], str(layout.PARAMS))
     strategies.check(params)
     if "ARENA_DRIFT_CHECKED" not in os.environ and (drift := composing.drift(layout.CONF, layout.PARAMS)):
-        typer.echo(f"note: params.yaml differs from conf/ in {len(drift)} keys; see `arena compose --check`", err=True)
+        typer.echo(f"note: params.yaml differs from conf/ in {count(len(drift), 'key')}; see `arena compose --check`", err=True)
     return params
 
 
@@ -88,30 +89,12 @@ def with_models(llms: Sequence[Llm], work: Callable[[Sequence[Any]], Awaitable[T
         ledger.close()
 
 
-def save(path: Path, table: pa.Table) -> None:
-    """Write an artifact, unless params.yaml has changed since it was read: DVC would record it under the new values.
+def save(path: Path, content: pa.Table | str) -> None:
+    """Write an artifact or a text, unless params.yaml has changed since it was read: DVC would record it under the new values.
 
     Raises:
-        ArenaError: it has changed, or the artifact cannot be written.
+        ArenaError: it has changed, or the file cannot be written.
     """
     if layout.PARAMS.read_bytes() != _read[-1]:
         raise ArenaError(f"{layout.PARAMS}: changed while the stage was at work; nothing was written, run again")
-    artifacts.write(path, table)
-
-
-def write_text(path: Path, text: str) -> None:
-    """Write a text file whole or not at all.
-
-    Raises:
-        ArenaError: it cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        temporary.write_text(text, encoding="utf-8")
-        temporary.replace(path)
-    except OSError as error:
-        raise ArenaError(f"{path}: cannot be written ({error.strerror or error}); free space or mend the rights") from error
-    finally:
-        if path.parent.is_dir():
-            temporary.unlink(missing_ok=True)
+    artifacts.write(path, content)

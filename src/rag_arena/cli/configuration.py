@@ -7,9 +7,8 @@ from typing import Annotated
 import typer
 import yaml
 
+from rag_arena import artifacts, layout, strategies
 from rag_arena import compose as composing
-from rag_arena import layout, strategies
-from rag_arena.cli.common import write_text
 from rag_arena.sources import ragrouter
 
 app = typer.Typer()
@@ -18,7 +17,7 @@ app = typer.Typer()
 @app.command()
 def compose(
     overrides: Annotated[
-        list[str] | None, typer.Argument(help="Hydra overrides, e.g. experiment=smoke 'retrieval=[dense]'")
+        list[str] | None, typer.Argument(help="Hydra overrides, e.g. experiment=smoke 'retrieval=\\[dense]'")
     ] = None,
     check: Annotated[bool, typer.Option(help="only say whether params.yaml differs from conf/, and in which keys")] = False,
 ) -> None:
@@ -33,7 +32,7 @@ def compose(
     for line in composing.differences(old, new):
         typer.echo(line)
     if new != old:
-        write_text(layout.PARAMS, new)
+        artifacts.write(layout.PARAMS, new)
 
 
 @app.command()

@@ -9,6 +9,7 @@ import typer
 from rag_arena import artifacts
 from rag_arena.errors import ArenaError
 from rag_arena.llm.ledger import Entry, Ledger, default_path
+from rag_arena.wording import count
 
 app = typer.Typer(no_args_is_help=True, help=__doc__)
 
@@ -21,7 +22,9 @@ def stats() -> None:
     typer.echo(f"ledger: {path}")
     for row in ledger.stats():
         name = json.loads(row.endpoint).get("base_url") or json.loads(row.endpoint)["model"]
-        typer.echo(f"{name}: {row.calls} calls, {row.tokens_in} tokens in, {row.tokens_out} out, {row.seconds:.1f} s")
+        typer.echo(
+            f"{name}: {count(row.calls, 'call')}, {count(row.tokens_in, 'token')} in, {row.tokens_out} out, {row.seconds:.1f} s"
+        )
     ledger.close()
 
 
@@ -34,7 +37,7 @@ def show(key: Annotated[str, typer.Argument(help="the beginning of a call's key,
     if not found:
         raise ArenaError(f"{default_path()}: no call has a key that begins with {key!r}")
     for entry in found:
-        typer.echo(f"{entry.key}: {entry.tokens_in} tokens in, {entry.tokens_out} out, {entry.latency_s:.2f} s")
+        typer.echo(f"{entry.key}: {count(entry.tokens_in, 'token')} in, {entry.tokens_out} out, {entry.latency_s:.2f} s")
         for part in (entry.endpoint, entry.request, entry.reply):
             typer.echo(json.dumps(json.loads(part), indent=2, ensure_ascii=False))
 
@@ -43,7 +46,7 @@ def show(key: Annotated[str, typer.Argument(help="the beginning of a call's key,
 def prune(days: Annotated[float, typer.Option(min=0, help="forget calls recorded more than this many days ago")]) -> None:
     """Forget old calls; asking them again will cost. Example: arena ledger prune --days 90"""
     ledger = Ledger(default_path())
-    typer.echo(f"{ledger.prune(days)} calls forgotten")
+    typer.echo(f"{count(ledger.prune(days), 'call')} forgotten")
     ledger.close()
 
 

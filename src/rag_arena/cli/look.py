@@ -13,6 +13,7 @@ from rag_arena.cli.common import calibrated, params_in_force, with_models
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE, load, nearest
 from rag_arena.records import NOT_ASKED, Cell
+from rag_arena.wording import count
 
 app = typer.Typer()
 
@@ -39,6 +40,8 @@ def table(
     from rich.table import Table
 
     known = {path.stem: path for path in sorted(layout.RESULTS.glob("*.parquet"))}
+    if not known:
+        raise ArenaError(f"{layout.RESULTS}: no tables; run `snakemake --cores 4` in the project's folder")
     if not name:
         typer.echo("\n".join(known))
         return
@@ -66,10 +69,11 @@ def ask(
     """Answer one question and print the path it took. Example: arena ask "Who designed Hero?" --strategy self_corrective"""
     from rag_arena.explain import CallSummary, path
     from rag_arena.llm.client import chat_models
-    from rag_arena.records import Document
     from rag_arena.stages.resolve import resolve
     from rag_arena.stages.run import Inputs, ask
 
+    if not question.strip():
+        raise ArenaError("the question is empty; write it between quotes")
     params = params_in_force()
     cell = Cell(strategy, retrieval)
     corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
@@ -92,13 +96,13 @@ def ask(
         return await ask(cell, params, inputs, *chat_models(params, clients), question)
 
     state, meter = with_models([params.llm, params.small_llm], work)
-    documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
+    documents = artifacts.documents(corpus)
     calls = [CallSummary(c.node, c.tokens_in, c.tokens_out, c.latency_s, c.replayed) for c in meter.calls]
     console = Console(emoji=False)
     console.print(path(f"{question}  ({cell})", state["trace"], calls, documents.__getitem__, ()))
     tokens = sum(c.tokens_in + c.tokens_out for c in calls)
     seconds = meter.search_s + sum(c.latency_s for c in calls)
-    console.print(f"{len(calls)} calls, {tokens} tokens, {seconds:.2f} s", highlight=False)
+    console.print(f"{count(len(calls), 'call')}, {count(tokens, 'token')}, {seconds:.2f} s", highlight=False)
     console.print(f"[bold]answer:[/bold] {escape(state['answer'])}", highlight=False)
 
 
@@ -108,7 +112,6 @@ def trace(
 ) -> None:
     """Print the path of one question in every cell, gold documents marked. Example: arena trace demo_003"""
     from rag_arena.explain import CallSummary, path
-    from rag_arena.records import Document
 
     params = load(layout.PARAMS)
     questions = {row["question_id"]: row for row in artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS).to_pylist()}
@@ -117,7 +120,7 @@ def trace(
         raise ArenaError(f"data/sample/evaluation.parquet: question {question_id!r} was not asked; asked were {', '.join(asked)}")
     question = questions[question_id]
     corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
-    documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
+    documents = artifacts.documents(corpus)
     scores = {
         (row["strategy"], row["retrieval"]): row
         for row in artifacts.read(layout.result("scores"), artifacts.SCORES).to_pylist()

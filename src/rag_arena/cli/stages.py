@@ -6,10 +6,11 @@ from typing import Annotated, Any
 import typer
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import calibrated, cell_of_grid, params_in_force, save, with_model, with_models, write_text
+from rag_arena.cli.common import calibrated, cell_of_grid, params_in_force, save, with_model, with_models
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE
 from rag_arena.sources import labels
+from rag_arena.wording import count
 
 app = typer.Typer()
 
@@ -25,7 +26,10 @@ def download() -> None:
     corpus, questions, unresolved = download(params_in_force().dataset)
     save(layout.CORPUS, corpus)
     save(layout.QUESTIONS, questions)
-    typer.echo(f"{corpus.num_rows} documents, {questions.num_rows} questions, {len(unresolved)} supporting facts unresolved")
+    typer.echo(
+        f"{count(corpus.num_rows, 'document')}, {count(questions.num_rows, 'question')}, "
+        f"{count(len(unresolved), 'supporting fact')} unresolved"
+    )
     for line in unresolved:
         typer.echo(f"unresolved: {line}")
 
@@ -201,5 +205,5 @@ def aggregate() -> None:
     )
     for name in ("scores", "leaderboard", "judge_quality", "judge_truth", "retrieval_quality", "disagreement"):
         save(layout.result(name), getattr(done, name))
-    write_text(layout.RESULTS / "leaderboard.csv", done.display.to_csv(index=False))
-    write_text(layout.RESULTS / "metrics.json", json.dumps(done.metrics, indent=2) + "\n")
+    save(layout.RESULTS / "leaderboard.csv", done.display.to_csv(index=False))
+    save(layout.RESULTS / "metrics.json", json.dumps(done.metrics, indent=2) + "\n")

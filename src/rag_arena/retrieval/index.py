@@ -8,6 +8,7 @@ from functools import cached_property
 import numpy as np
 import pyarrow as pa
 
+from rag_arena import artifacts
 from rag_arena.embedders import Floats
 from rag_arena.errors import ArenaError
 from rag_arena.records import Document
@@ -40,7 +41,7 @@ def join(corpus: pa.Table, index: pa.Table, identity: str) -> Index:
     built_by = (index.schema.metadata or {}).get(b"arena.embedder", b"").decode()
     if built_by != identity:
         raise ArenaError(f"data/index.parquet: built by another embedder ({built_by}); run `dvc repro index`")
-    documents = tuple(Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist())
+    documents = tuple(artifacts.documents(corpus).values())
     described = [(d.doc_id, hashlib.sha256(d.full_text.encode()).hexdigest()) for d in documents]
     if described != list(zip(index["doc_id"].to_pylist(), index["text_sha256"].to_pylist(), strict=True)):
         raise ArenaError("data/index.parquet: built from another corpus; run `dvc repro index`")

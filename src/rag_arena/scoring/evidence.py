@@ -3,6 +3,7 @@
 from collections.abc import Collection, Sequence
 
 NOT_RETRIEVED = "evidence not retrieved"
+PARTLY_RETRIEVED = "evidence partly retrieved"
 NOT_USED = "retrieved but not used"
 WRONG = "used but answered wrong"
 FAILED = "failed"
@@ -48,13 +49,13 @@ def failure_class(
 ) -> str | None:
     """Where a wrong answer went wrong; None for a right one, or where correctness is not known.
 
-    The first that applies: the question failed; a gold document was never retrieved; one was retrieved but left out of the
-    prompt; all stood in the prompt and the answer is wrong all the same.
+    The first that applies: the question failed; no gold document was ever retrieved; some were and some not; one was retrieved
+    but left out of the prompt; all stood in the prompt and the answer is wrong all the same.
     """
     if failed:
         return FAILED
     if correct is None or correct or not gold:
         return None
     if not set(gold) <= set(retrieved):
-        return NOT_RETRIEVED
+        return PARTLY_RETRIEVED if set(gold) & set(retrieved) else NOT_RETRIEVED
     return WRONG if set(gold) <= set(used) else NOT_USED

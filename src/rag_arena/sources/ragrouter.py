@@ -30,9 +30,11 @@ def check(folder: Path) -> None:
     """Are both files there?
 
     Raises:
-        ArenaError: one is missing.
+        ArenaError: one is missing or is a folder.
     """
     for path in (folder / "Corpus.json", folder / "Question.json"):
+        if path.is_dir():
+            raise ArenaError(f"{path}: a folder, where a file should be; put the file in its place")
         if not path.is_file():
             raise ArenaError(f"{path}: missing; the folder must hold Corpus.json and Question.json")
 
@@ -89,7 +91,7 @@ def load(folder: Path) -> Loaded:
 
 def _rows(path: Path) -> Iterator[tuple[str, Mapping[str, Any]]]:
     try:
-        text = path.read_bytes().decode("utf-8-sig")
+        text = path.read_bytes().decode("utf-8-sig").rstrip()  # else a fault at the end is told by the line after
     except UnicodeDecodeError as error:
         raise ArenaError(f"{path}: byte {error.start} is not UTF-8; convert the file to UTF-8") from error
     if text.lstrip().startswith("["):

@@ -8,7 +8,6 @@ import pyarrow as pa
 from rag_arena import artifacts, embedders
 from rag_arena.params import Embedder as EmbedderParams
 from rag_arena.progress import track
-from rag_arena.records import Document
 
 
 def index(corpus: pa.Table, params: EmbedderParams, previous: pa.Table | None) -> pa.Table:
@@ -24,8 +23,8 @@ def index(corpus: pa.Table, params: EmbedderParams, previous: pa.Table | None) -
     if previous is not None and (previous.schema.metadata or {}).get(b"arena.embedder", b"").decode() == embedder.identity:
         known = {row["text_sha256"]: row for row in previous.to_pylist()}
     rows = []
-    for row in track("index", corpus.to_pylist(), corpus.num_rows):
-        text = Document(row["doc_id"], row["title"], row["text"]).full_text
+    for document in track("index", artifacts.documents(corpus).values(), corpus.num_rows):
+        text = document.full_text
         digest = hashlib.sha256(text.encode()).hexdigest()
         if digest not in known:
             sparse = embedder.sparse_document(text)
@@ -35,5 +34,5 @@ def index(corpus: pa.Table, params: EmbedderParams, previous: pa.Table | None) -
                 "sparse_indices": list(sparse.indices),
                 "sparse_values": list(sparse.values),
             }
-        rows.append({**known[digest], "doc_id": row["doc_id"]})
+        rows.append({**known[digest], "doc_id": document.doc_id})
     return artifacts.table(artifacts.INDEX, rows, {"arena.embedder": embedder.identity})

@@ -14,7 +14,7 @@ from rag_arena.llm.client import SMALL, ChatModel
 from rag_arena.metering import Meter, metered
 from rag_arena.params import NO_MODE, Params
 from rag_arena.progress import bar
-from rag_arena.records import Cell, Document, Hit, Question
+from rag_arena.records import Cell, Hit, Question
 from rag_arena.retrieval.retriever import RecordedRetriever
 from rag_arena.stages.retrieve import open_retrievers
 from rag_arena.strategies.prompts import Prompts
@@ -222,7 +222,6 @@ def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small
     by_text = {text: hits[question_id] for question_id, text in text_of.items()}
     retriever = RecordedRetriever(by_text, depth, lambda: opened.of(cell.retrieval))
     second_lane = RecordedRetriever({}, 0, lambda: opened.second_lane(cell.retrieval))
-    documents = {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
     return Toolbox(
         settings,
         model,
@@ -233,7 +232,7 @@ def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small
         opened.cosines,
         lambda query, texts: opened.relevance(query, texts, settings.relevance),
         opened.embed,
-        documents.__getitem__,
+        artifacts.documents(corpus).__getitem__,
     )
 
 

@@ -9,6 +9,7 @@ from rag_arena import artifacts
 from rag_arena.errors import ArenaError
 from rag_arena.params import Sample
 from rag_arena.records import QUESTION_TYPES
+from rag_arena.wording import count
 
 
 def sample(questions: pa.Table, params: Sample) -> tuple[pa.Table, pa.Table]:
@@ -63,4 +64,7 @@ def _draw(pools: dict[str, list[dict[str, Any]]], size: int) -> list[dict[str, A
 
 def _check(split: str, drawn: list[dict[str, Any]], wanted: int, what: str) -> None:
     if len(drawn) < wanted:
-        raise ArenaError(f"params.yaml: sample.{split} asks for {wanted} questions, but {len(drawn)} {what}; lower it")
+        raise ArenaError(
+            f"params.yaml: sample.{split} asks for {count(wanted, 'question')}, but {len(drawn)} {what}; "
+            f'lower it (OVERRIDES="sample.{split}={len(drawn)}" with `make run`)'
+        )
