@@ -1,4 +1,4 @@
-"""A local server that speaks the chat-completions wire format: real sockets, replies that depend on the request alone."""
+"""A local server that speaks the wire format of completions, chat and raw: real sockets, replies by the request alone."""
 
 import hashlib
 import json
@@ -51,6 +51,27 @@ def _token(said: str, alternatives: Mapping[str, float]) -> Body:
     likeliest = sorted(alternatives.items(), key=lambda item: -item[1])
     top = [{"token": token, "logprob": math.log(p), "bytes": None} for token, p in likeliest]
     return {"token": said, "logprob": math.log(alternatives[said]), "bytes": None, "top_logprobs": top}
+
+
+def raw_completion(tokens: Sequence[tuple[str, Mapping[str, float]]], finish_reason: str = "stop") -> Answer:
+    """A well-formed reply of the completions endpoint; each token with the probability of each alternative in its place."""
+    said = [token for token, _ in tokens]
+    logs = [{token: math.log(p) for token, p in alternatives.items()} for _, alternatives in tokens]
+    logprobs = {
+        "text_offset": [len("".join(said[:position])) for position in range(len(said))],
+        "tokens": said,
+        "token_logprobs": [log[token] for token, log in zip(said, logs, strict=True)],
+        "top_logprobs": logs,
+    }
+    reply = {
+        "id": "stub",
+        "object": "text_completion",
+        "created": 0,
+        "model": "stub",
+        "choices": [{"index": 0, "finish_reason": finish_reason, "text": "".join(said), "logprobs": logprobs}],
+        "usage": {"prompt_tokens": 10, "completion_tokens": len(said), "total_tokens": 10 + len(said)},
+    }
+    return Answer(content=json.dumps(reply).encode(), headers={"content-type": "application/json"})
 
 
 def one_token(probabilities: Mapping[str, float]) -> Answer:
@@ -106,14 +127,15 @@ class Stub:
 
     def __init__(self, url: str) -> None:
         self.url = url
+        self.paths: list[str] = []
         self.requests: list[Body] = []
         self.headers: list[dict[str, str]] = []
         self.behave: Callable[[Body], Answer] = sensible
 
     @property
     def prompts(self) -> list[str]:
-        """The user messages asked so far."""
-        return [body["messages"][-1]["content"] for body in self.requests]
+        """The user messages and the raw prompts asked so far."""
+        return [body["prompt"] if "prompt" in body else body["messages"][-1]["content"] for body in self.requests]
 
 
 @contextmanager
@@ -125,6 +147,7 @@ def serve(behave: Callable[[Body], Answer] = sensible) -> Iterator[Stub]:
 
         def do_POST(self) -> None:
             body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            stub.paths.append(self.path)
             stub.requests.append(body)
             stub.headers.append(dict(self.headers))
             answer = stub.behave(body)

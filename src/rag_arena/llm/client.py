@@ -10,10 +10,10 @@ import json
 import os
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, fsum
-from typing import Any
+from typing import Any, TypeVar
 
 import httpx2
 import openai
@@ -26,6 +26,7 @@ from rag_arena.metering import Call, current_node, current_tier, labelled, recor
 from rag_arena.params import Endpoint, Llm, Params
 
 SMALL = "small_llm"  # the section of params.yaml that sets the small model, and the tier of its calls
+T = TypeVar("T")
 _SECRET_LENGTH = 12  # shorter ones are words for servers without keys, and may occur in any answer
 _OURS = "rag_arena"  # the extension of a response that carries an error of the ledger
 _KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")  # what the openai client's retries read
@@ -115,10 +116,11 @@ class LedgerTransport(httpx2.AsyncBaseTransport):
         if response.status_code != 200:
             headers = {k: v for k, v in response.headers.items() if k in _KEPT_HEADERS}
             return httpx2.Response(response.status_code, content=content, headers=headers, request=request)
-        reply = _completion(content)
+        wanted, shape = _CHOICES["/chat/" in request.url.path]
+        reply = _completion(content, shape)
         if reply is None:
             start_of_body = " ".join(content[:120].decode("utf-8", "replace").split())
-            raise httpx2.RemoteProtocolError(f"200 without a chat completion: {start_of_body}", request=request)
+            raise httpx2.RemoteProtocolError(f"200 without a {wanted}: {start_of_body}", request=request)
         usage = reply.get("usage") or {}
         return self._ledger.put(
             Entry(
@@ -143,7 +145,11 @@ def _without_key(content: bytes, request: httpx2.Request) -> bytes:
     return content.replace(key, b"***") if len(key) >= _SECRET_LENGTH else content
 
 
-def _completion(content: bytes) -> dict[str, Any] | None:
+# What a reply is called, and what each of its choices must hold: by whether a chat or a raw text was to be completed.
+_CHOICES = {True: ("chat completion", ("message", dict)), False: ("completion", ("text", str))}
+
+
+def _completion(content: bytes, shape: tuple[str, type]) -> dict[str, Any] | None:
     try:
         reply = json.loads(content)
     except ValueError:
@@ -153,7 +159,8 @@ def _completion(content: bytes) -> dict[str, Any] | None:
     choices = reply.get("choices")
     if not isinstance(choices, list) or not choices:
         return None
-    return reply if all(isinstance(c, dict) and isinstance(c.get("message"), dict) for c in choices) else None
+    key, kind = shape
+    return reply if all(isinstance(c, dict) and isinstance(c.get(key), kind) for c in choices) else None
 
 
 def _copy(response: httpx2.Response) -> httpx2.Response:
@@ -221,7 +228,7 @@ class Message:
 
 
 class ChatModel:
-    """Chat completions against one endpoint, with the endpoint's sampling settings."""
+    """Completions against one endpoint, with the endpoint's sampling settings."""
 
     def __init__(self, client: openai.AsyncOpenAI, endpoint: Endpoint, section: str = "llm") -> None:
         self.client = client
@@ -241,15 +248,12 @@ class ChatModel:
             EndpointError: the endpoint refuses every request alike.
             ArenaError: this request failed after all retries.
         """
-        with labelled(node, self._section):
-            try:
-                completion = await self.client.chat.completions.create(
-                    model=self.endpoint.model,
-                    messages=[{"role": "user", "content": prompt}],
-                    extra_body={**request_settings(self.endpoint, max_tokens), **more},
-                )
-            except openai.OpenAIError as error:
-                raise explain(error, self.endpoint, self._section) from error
+        asked = self.client.chat.completions.create(
+            model=self.endpoint.model,
+            messages=[{"role": "user", "content": prompt}],
+            extra_body={**request_settings(self.endpoint, max_tokens), **more},
+        )
+        completion = await self._answered(node, asked)
         choice = completion.choices[0]
         text, thoughts = choice.message.content or "", getattr(choice.message, "reasoning_content", None) or ""
         return Message(text, thoughts, choice.finish_reason or "", _tokens(choice.logprobs))
@@ -267,6 +271,36 @@ class ChatModel:
             raise ArenaError(f"{self.endpoint.model}: {found} at {node} (finish_reason {reply.finish_reason}); raise max_tokens")
         return reply
 
+    async def continue_text(self, node: str, prompt: str, max_tokens: int, **more: Any) -> Message:
+        """The raw continuation of a prompt, white space included: for models with a prompt format of their own.
+
+        Args:
+            node: the step that asks, for the record of calls.
+            prompt: the text to continue.
+            max_tokens: longest continuation.
+            more: further fields of the request; `logprobs` is the number of alternatives of each token.
+
+        Raises:
+            EndpointError: the endpoint refuses every request alike, or is the embedded one, which completes chats only.
+            ArenaError: this request failed after all retries.
+        """
+        if self.endpoint.kind == "embedded":
+            raise EndpointError(
+                f"{self.endpoint.model}: the embedded model completes chats only; name a server of raw completions in "
+                f"{self._section}.endpoint (kind: openai)"
+            )
+        sampling = request_settings(self.endpoint.model_copy(update={"max_tokens_key": "max_tokens"}), max_tokens)
+        asked = self.client.completions.create(model=self.endpoint.model, prompt=prompt, extra_body={**sampling, **more})
+        choice = (await self._answered(node, asked)).choices[0]
+        return Message(choice.text, "", choice.finish_reason or "", _raw_tokens(choice.logprobs))
+
+    async def _answered(self, node: str, asked: Awaitable[T]) -> T:
+        with labelled(node, self._section):
+            try:
+                return await asked
+            except openai.OpenAIError as error:
+                raise explain(error, self.endpoint, self._section) from error
+
 
 def chat_models(params: Params, clients: Sequence[openai.AsyncOpenAI]) -> tuple[ChatModel, ChatModel]:
     """The model that answers and the small one, each over its own client."""
@@ -276,6 +310,12 @@ def chat_models(params: Params, clients: Sequence[openai.AsyncOpenAI]) -> tuple[
 def _tokens(logprobs: Any) -> tuple[Token, ...]:
     content = getattr(logprobs, "content", None) or []
     return tuple(Token(t.token, t.logprob, {a.token: a.logprob for a in t.top_logprobs or []}) for t in content)
+
+
+def _raw_tokens(logprobs: Any) -> tuple[Token, ...]:
+    said, each = getattr(logprobs, "tokens", None) or [], getattr(logprobs, "token_logprobs", None) or []
+    alternatives = getattr(logprobs, "top_logprobs", None) or [{}] * len(said)
+    return tuple(Token(text, p, others or {}) for text, p, others in zip(said, each, alternatives, strict=True))
 
 
 def request_settings(endpoint: Endpoint, max_tokens: int) -> dict[str, Any]:

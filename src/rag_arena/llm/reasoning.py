@@ -52,8 +52,8 @@ class ReasoningTransport(httpx2.AsyncBaseTransport):
         if response.status_code != 200:
             return response
         reply = json.loads(await response.aread())
-        for choice in reply["choices"]:
-            _set_apart(choice["message"])
+        for message in (choice["message"] for choice in reply["choices"] if "message" in choice):  # a raw completion has none
+            _set_apart(message)
         return httpx2.Response(200, json=reply)
 
     async def aclose(self) -> None:

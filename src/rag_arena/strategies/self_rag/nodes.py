@@ -4,16 +4,16 @@ import asyncio
 from dataclasses import replace
 from typing import Any
 
-from rag_arena.decisions import GROUNDED, RETRIEVE, Grade, keep_step, verdict_step
+from rag_arena.decisions import GROUNDED, RETRIEVE, keep_step, verdict_step
 from rag_arena.errors import ArenaError
-from rag_arena.strategies.nodes.grade import grades
-from rag_arena.strategies.self_rag import prompted
-from rag_arena.strategies.self_rag.score import RETRIEVE as NEED
-from rag_arena.strategies.self_rag.score import SUPPORTED, USEFUL, Path, Weights, best, expectation, path_scores
-from rag_arena.strategies.state import State, Toolbox, Tools
+from rag_arena.strategies.self_rag.native import Native
+from rag_arena.strategies.self_rag.prompted import Prompted
+from rag_arena.strategies.self_rag.reflection import EVEN, Reflection
+from rag_arena.strategies.self_rag.score import SUPPORTED, Path, Weights, best, path_scores
+from rag_arena.strategies.state import State, Tools
 from rag_arena.strategies.steps import hits_step, ids, rounded
 
-EVEN = 0.5  # IsRel is Relevant or Irrelevant, whichever is likelier
+VARIANTS: dict[str, Reflection] = {"prompted": Prompted(), "native": Native()}
 
 
 class BeamState(State, total=False):
@@ -31,29 +31,26 @@ class BeamState(State, total=False):
 
 async def decide(state: BeamState, runtime: Tools) -> BeamState:
     """For every path that can grow, whether its next segment needs documents: by `retrieve`, or by P(Yes) over the threshold."""
-    tools, question = runtime.context, state["question"]
-    settings = tools.settings
-    beam = state.get("beam") or [Path()]
-    steps = []
-    decided = []
-    for path in beam:
+    settings = runtime.context.settings
+    beam, steps = [], []
+    for path in state.get("beam") or [Path()]:
         if path.ended:
-            decided.append(path)
+            beam.append(path)
             continue
-        wanted = settings.retrieve == "always"
+        wanted, read_on = settings.retrieve == "always", False
         step: dict[str, Any] = {"node": "decide", "retrieve": settings.retrieve}
         if settings.retrieve == "adaptive":
-            verdict = await prompted.wants(tools, question, path)
-            p = expectation(verdict.probabilities, NEED)
-            wanted = p is not None and p > settings.threshold
-            scores = {"p": rounded(p), "threshold": settings.threshold, "source": verdict.source}
+            need = await VARIANTS[settings.variant].need(runtime.context, state["question"], path)
+            wanted, read_on = need.p > settings.threshold, need.reads_on
+            scores = {"p": rounded(need.p), "threshold": settings.threshold, "source": need.source}
             if path.segments:
-                step = {"node": "decide", "answer": path.answer, "retrieve": wanted, **scores}
+                step = {"node": "decide", "answer": path.answer, "retrieve": wanted, "read_on": read_on, **scores}
             else:
                 step = verdict_step("decide", RETRIEVE, wanted, **scores)
         steps.append(step)
-        decided.append(replace(path, evidence=() if wanted else (None,)))
-    return {"beam": decided, "needed": any(not path.ended and not path.evidence for path in decided), "trace": steps}
+        at_hand = path.segments[-1].doc_id if read_on else None
+        beam.append(replace(path, evidence=() if wanted and not read_on else (at_hand,)))
+    return {"beam": beam, "needed": any(not path.ended and not path.evidence for path in beam), "trace": steps}
 
 
 async def retrieve(state: BeamState, runtime: Tools) -> BeamState:
@@ -79,12 +76,13 @@ async def generate(state: BeamState, runtime: Tools) -> BeamState:
         ArenaError: every continuation of the question itself is empty.
     """
     tools, question = runtime.context, state["question"]
+    reflection = VARIANTS[tools.settings.variant]
     written = []
     for path in state["beam"]:
         if path.ended:
             written.append(path)
             continue
-        segments = await asyncio.gather(*(prompted.write(tools, question, path, doc_id) for doc_id in path.evidence))
+        segments = await asyncio.gather(*(reflection.write(tools, question, path, doc_id) for doc_id in path.evidence))
         said = {segment.text for segment in path.segments}
         grown = [path.extended(segment) for segment in segments if segment.text and segment.text not in said]
         if not grown and not path.segments:
@@ -94,37 +92,27 @@ async def generate(state: BeamState, runtime: Tools) -> BeamState:
 
 
 async def grade(state: BeamState, runtime: Tools) -> BeamState:
-    """IsRel of every document written from that has no grade yet: it depends on the question alone."""
-    graded = state.get("graded", {})
-    new = [d for d in dict.fromkeys(path.segments[-1].doc_id for path in state["written"]) if d is not None and d not in graded]
+    """IsRel of every document written from that has no grade yet."""
+    tools, graded = runtime.context, state.get("graded", {})
+    latest = {path.segments[-1].doc_id: path.segments[-1] for path in reversed(state["written"])}
+    new = [segment for doc_id, segment in reversed(latest.items()) if doc_id is not None and doc_id not in graded]
     if not new:
         return {"graded": graded}
-    found: list[Grade] = await grades(runtime.context, state["question"], new, EVEN)
+    found = await VARIANTS[tools.settings.variant].grades(tools, state["question"], new)
     return {"graded": {**graded, **{g.doc_id: g.p for g in found}}, "trace": [keep_step("grade", found, floor=EVEN)]}
 
 
 async def critique(state: BeamState, runtime: Tools) -> BeamState:
     """IsSup and IsUse of every new segment; the best paths stay."""
-    settings = runtime.context.settings
-    judged = await asyncio.gather(*(_judged(path, state, runtime.context) for path in state["written"]))
+    settings, graded = runtime.context.settings, state["graded"]
+    criticise = VARIANTS[settings.variant].criticise
+    given = [(path, graded.get(path.segments[-1].doc_id or "")) for path in state["written"]]
+    judged = await asyncio.gather(*(criticise(runtime.context, state["question"], *each) for each in given))
     scores = path_scores(judged, Weights(**settings.weights.model_dump()))
     kept = best(judged, scores, settings.beam_width)
     beam = [judged[position] for position in kept]
     steps = [_step(path, score, position in kept) for position, (path, score) in enumerate(zip(judged, scores, strict=True))]
     return {"beam": beam, "finished": all(path.ended or len(path.segments) >= settings.depth for path in beam), "trace": steps}
-
-
-async def _judged(path: Path, state: BeamState, tools: Toolbox) -> Path:
-    segment = path.segments[-1]
-    if segment.useful is not None:  # nothing was added
-        return path
-    verdicts = await prompted.criticise(tools, state["question"], path)
-    return path.judged(
-        relevant=state["graded"].get(segment.doc_id or ""),
-        supported=expectation(verdicts.supported.probabilities, SUPPORTED) if verdicts.supported else None,
-        useful=expectation(verdicts.useful.probabilities, USEFUL),
-        sources=tuple(verdict.source for verdict in (verdicts.supported, verdicts.useful) if verdict),
-    )
 
 
 def _step(path: Path, score: float, kept: bool) -> dict[str, Any]:
