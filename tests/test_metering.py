@@ -2,7 +2,17 @@ import asyncio
 
 import pytest
 
-from rag_arena.metering import Call, Meter, current_node, current_tier, labelled, metered, record_call, record_search
+from rag_arena.metering import (
+    Call,
+    Meter,
+    current_node,
+    current_tier,
+    labelled,
+    metered,
+    record_call,
+    record_grading,
+    record_search,
+)
 
 
 def call(node: str = "") -> Call:
@@ -27,10 +37,19 @@ def test_live_searches_add_their_seconds_and_recorded_ones_are_counted() -> None
     assert meter == Meter([], search_s=0.25 + 0.5, recorded_searches=2)
 
 
+def test_grading_adds_its_seconds_apart_from_searching() -> None:
+    with metered() as meter:
+        record_grading(0.25)
+        record_search(1.0)
+        record_grading(0.5)
+    assert meter == Meter([], search_s=1.0, grading_s=0.25 + 0.5)
+
+
 def test_outside_any_meter_nothing_is_counted_and_nothing_fails() -> None:
     record_call(call())
     record_search(1.0)
     record_search(None)
+    record_grading(1.0)
     with metered() as meter:
         pass
     assert meter == Meter()

@@ -160,7 +160,7 @@ CALLS = _artifact(
 TIMINGS = _artifact(
     "timings",
     ("question_id",),
-    {"question_id": _S, "llm_s": _F, "search_s": _F, "recorded_searches": _I, "replayed_calls": _I},
+    {"question_id": _S, "llm_s": _F, "search_s": _F, "grading_s": _F, "recorded_searches": _I, "replayed_calls": _I},
 )
 JUDGEMENTS = _artifact(
     "judgements",
@@ -262,6 +262,58 @@ LEADERBOARD = _artifact(
         "cost_usd": _F,
     },
     nullable=(*_MEANS, "correction_rate", "changed_rate"),
+)
+_VERDICT_QUALITY: dict[str, pa.DataType] = {
+    **dict.fromkeys(("n", "n_undecided", "n_known"), _I),
+    **dict.fromkeys(("yes_rate", "true_rate", "accuracy", "precision", "recall", "auc", "p_chance"), _F),
+    "chance": _S,
+    **dict.fromkeys(("logprobs", "schema", "unreadable"), _F),
+}
+_UNDEFINED = ("yes_rate", "true_rate", "accuracy", "precision", "recall", "auc", "p_chance", "chance")
+DECISIONS = _artifact(
+    "decisions",
+    ("strategy", "retrieval", "question_type", "decision", "against"),
+    {"strategy": _S, "retrieval": _S, "question_type": _S, "decision": _S, "against": _S, **_VERDICT_QUALITY},
+    nullable=_UNDEFINED,
+)
+GRADERS = _artifact(
+    "graders",
+    ("strategy", "retrieval", "grader"),
+    {
+        "strategy": _S,
+        "retrieval": _S,
+        "grader": _S,
+        **_VERDICT_QUALITY,
+        "llm_calls": _I,
+        "tokens_in": _I,
+        "tokens_out": _I,
+    },
+    nullable=_UNDEFINED,
+)
+PATHS = _artifact(
+    "paths",
+    ("strategy", "retrieval", "question_type"),
+    {
+        "strategy": _S,
+        "retrieval": _S,
+        "question_type": _S,
+        "n_answered": _I,
+        "n_decided": _I,
+        "bypass_rate": _F,
+        "rounds_mean": _F,
+        "rounds_max": _I,
+        "correction_rate": _F,
+        "changed_rate": _F,
+        "gold_seen": _I,
+        "gold_lost": _I,
+        "gold_lost_rate": _F,
+    },
+    nullable=("bypass_rate", "rounds_mean", "rounds_max", "correction_rate", "changed_rate", "gold_lost_rate"),
+)
+NODE_COSTS = _artifact(
+    "node_costs",
+    ("strategy", "retrieval", "node"),
+    {"strategy": _S, "retrieval": _S, "node": _S, "calls": _I, "tokens_in": _I, "tokens_out": _I},
 )
 JUDGE_QUALITY = _artifact(
     "judge_quality",

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any
 
 RETRIEVE, KEEP, ENOUGH, GROUNDED = "retrieve", "keep", "enough", "grounded"
+GRADE = "grade"  # the node under which a model is asked about a document, whatever the step is called
 NONE, ONE, SEVERAL = CHOICES = ("none", "one", "several")  # retrievals that a router can order, the cheapest first
 
 

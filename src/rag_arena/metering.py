@@ -32,10 +32,11 @@ class Call:
 
 @dataclass(slots=True)
 class Meter:
-    """Calls of one question, seconds of its live searches, and how many searches the retrieve stage had already done."""
+    """Calls of one question, seconds of its live searches and of reranking for grades, and how many searches were recorded."""
 
     calls: list[Call] = field(default_factory=list)
     search_s: float = 0.0
+    grading_s: float = 0.0
     recorded_searches: int = 0
 
 
@@ -90,3 +91,9 @@ def record_search(seconds: float | None) -> None:
         meter.recorded_searches += 1
     else:
         meter.search_s += seconds
+
+
+def record_grading(seconds: float) -> None:
+    """Add what the reranker took to grade documents to the meter in force, if any."""
+    if (meter := _meter.get()) is not None:
+        meter.grading_s += seconds

@@ -1,3 +1,4 @@
+import math
 from typing import Any
 
 import numpy as np
@@ -6,7 +7,7 @@ import pytest
 from rag_arena import embedders
 from rag_arena.errors import ArenaError
 from rag_arena.metering import metered
-from rag_arena.params import MODES, Params, validate
+from rag_arena.params import MODES, Params, Sigmoid, validate
 from rag_arena.records import Document, Hit
 from rag_arena.rerankers import probability
 from rag_arena.rerankers.maxsim import MaxSim
@@ -197,6 +198,15 @@ def test_cosines_come_in_the_order_asked_for_and_are_metered(built, index, embed
         found = built.cosines("blue", ["d8", "d0", "d7"])
     assert found == pytest.approx([float(index.dense[row] @ vector) for row in (8, 0, 7)], abs=1e-6)
     assert meter.search_s > 0
+
+
+def test_relevance_is_the_rerankers_score_through_the_sigmoid_and_metered_as_grading(built):
+    texts, sigmoid = ["blue sky", "red clay"], Sigmoid(tau=0.4, temperature=0.1)
+    with metered() as meter:
+        found = built.relevance("blue", texts, sigmoid)
+    assert found == [1 / (1 + math.exp(-(score - 0.4) / 0.1)) for score in built.reranker.scores("blue", texts)]
+    assert found[0] > found[1]
+    assert meter.grading_s > 0 == meter.search_s
 
 
 def test_the_cosines_of_no_documents_are_none(built):

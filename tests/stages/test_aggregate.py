@@ -66,13 +66,30 @@ def judgement(question_id: str, first: int | None = None, second: int | None = N
     }
 
 
-def timing(question_id: str, llm_s: float, search_s: float = 0.0, recorded: int = 0, replayed: int = 0) -> dict[str, Any]:
+def timing(
+    question_id: str, llm_s: float, search_s: float = 0.0, grading_s: float = 0.0, recorded: int = 0, replayed: int = 0
+) -> dict[str, Any]:
     return {
         "question_id": question_id,
         "llm_s": llm_s,
         "search_s": search_s,
+        "grading_s": grading_s,
         "recorded_searches": recorded,
         "replayed_calls": replayed,
+    }
+
+
+def call(question_id: str, position: int, node: str, tokens_in: int, tokens_out: int, latency_s: float) -> dict[str, Any]:
+    texts = {"key": "k", "endpoint": "{}", "request": "{}", "reply": "{}"}
+    tokens = {"tokens_in": tokens_in, "tokens_out": tokens_out}
+    return {
+        "question_id": question_id,
+        "position": position,
+        "node": node,
+        **texts,
+        **tokens,
+        "latency_s": latency_s,
+        "replayed": False,
     }
 
 
@@ -100,8 +117,12 @@ JUDGEMENTS = {
     FLOOR: [judgement("q5", 4, 2), judgement("q1", 0, 0)],
 }
 TIMINGS = {
-    DENSE: [timing(q, llm_s=i, search_s=0.5, recorded=2, replayed=1) for i, q in enumerate(QUESTIONS, 1)],
+    DENSE: [timing(q, llm_s=i, search_s=0.5, grading_s=0.125, recorded=2, replayed=1) for i, q in enumerate(QUESTIONS, 1)],
     FLOOR: [timing(q, llm_s=1.0) for q in QUESTIONS],
+}
+CALLS = {
+    DENSE: [call("q1", 0, "rewrite", 8, 1, 1.0), call("q1", 1, "generate", 20, 4, 2.0), call("q2", 0, "generate", 30, 6, 4.0)],
+    FLOOR: [],
 }
 FIRST_PASS_S = dict.fromkeys((*QUESTIONS, *OUTSIDE), 0.25)
 RANKINGS = {
@@ -201,6 +222,7 @@ def aggregated(
     cells = {
         cell: CellTables(
             artifacts.table(artifacts.ANSWERS, answers[cell]),
+            artifacts.table(artifacts.CALLS, CALLS[cell]),
             artifacts.table(artifacts.TIMINGS, TIMINGS[cell]),
             artifacts.table(artifacts.JUDGEMENTS, judgements[cell]),
         )
@@ -216,19 +238,21 @@ def results(params: Params) -> Results:
 
 
 def board(results: Results, cell: Cell = DENSE, group: str = "all") -> dict[str, Any]:
-    rows = results.leaderboard.to_pylist()
+    rows = results.tables["leaderboard"].to_pylist()
     return next(r for r in rows if (r["strategy"], r["retrieval"], r["question_type"]) == (cell.strategy, cell.retrieval, group))
 
 
 def score(results: Results, question_id: str, cell: Cell = DENSE) -> dict[str, Any]:
-    return next(r for r in results.scores.to_pylist() if r["question_id"] == question_id and r["strategy"] == cell.strategy)
+    return next(
+        r for r in results.tables["scores"].to_pylist() if r["question_id"] == question_id and r["strategy"] == cell.strategy
+    )
 
 
 # The leaderboard
 
 
 def test_there_is_a_row_per_cell_and_question_type_and_one_over_all(results: Results) -> None:
-    rows = [(r["strategy"], r["retrieval"], r["question_type"]) for r in results.leaderboard.to_pylist()]
+    rows = [(r["strategy"], r["retrieval"], r["question_type"]) for r in results.tables["leaderboard"].to_pylist()]
     groups = ("all", "multi_hop", "single_hop", "summary")
     assert rows == [(s, m, g) for s, m in (("no_retrieval", "none"), ("self_corrective", "dense")) for g in groups]
 
@@ -238,7 +262,7 @@ def test_a_question_type_that_was_not_asked_has_no_row(params: Params) -> None:
     answers = {cell: [row for row in rows if row["question_id"] in asked] for cell, rows in ANSWERS.items()}
     judgements = {cell: [row for row in rows if row["question_id"] in asked] for cell, rows in JUDGEMENTS.items()}
     found = aggregated(params, answers, judgements, sample=asked)
-    assert set(found.leaderboard["question_type"].to_pylist()) == {"all", "multi_hop", "single_hop"}
+    assert set(found.tables["leaderboard"]["question_type"].to_pylist()) == {"all", "multi_hop", "single_hop"}
 
 
 def test_questions_are_counted_as_planned_answered_failed_judged_and_judge_failed(results: Results) -> None:
@@ -334,30 +358,35 @@ def test_a_cell_whose_every_question_failed_has_counts_and_no_means(params: Para
     }
 
 
-def test_the_display_adds_latencies_of_model_live_search_and_recorded_searches(results: Results) -> None:
-    row = results.display[(results.display.strategy == "self_corrective") & (results.display.question_type == "all")].iloc[0]
-    seconds = [llm_s + 0.5 + 2 * 0.25 for llm_s in (1, 2, 3, 4, 5, 6)]
+def display(results: Results, group: str) -> Any:
+    shown = results.displays["leaderboard"]
+    return shown[(shown.strategy == "self_corrective") & (shown.question_type == group)].iloc[0]
+
+
+def test_the_display_adds_latencies_of_model_grading_live_search_and_recorded_searches(results: Results) -> None:
+    row = display(results, "all")
+    seconds = [llm_s + 0.5 + 0.125 + 2 * 0.25 for llm_s in (1, 2, 3, 4, 5, 6)]
     assert row["latency_p50_s"] == pytest.approx((seconds[2] + seconds[3]) / 2)
     assert row["latency_p95_s"] == pytest.approx(np.percentile(seconds, 95))
     assert row["replayed_calls"] == 6 * 1
 
 
 def test_latencies_of_a_question_type_are_those_of_its_questions(results: Results) -> None:
-    row = results.display[(results.display.strategy == "self_corrective") & (results.display.question_type == "summary")].iloc[0]
-    assert row["latency_p50_s"] == pytest.approx(((5 + 6) / 2) + 0.5 + 2 * 0.25)
+    row = display(results, "summary")
+    assert row["latency_p50_s"] == pytest.approx(((5 + 6) / 2) + 0.5 + 0.125 + 2 * 0.25)
 
 
 def test_the_display_is_the_leaderboard_with_timings_beside_it(results: Results) -> None:
-    shown = results.display.astype(object).where(results.display.notna(), None)
-    columns = results.leaderboard.column_names
-    assert shown[columns].to_dict("records") == results.leaderboard.to_pylist()
+    shown = results.displays["leaderboard"]
+    shown = shown.astype(object).where(shown.notna(), None)
+    columns = results.tables["leaderboard"].column_names
+    assert shown[columns].to_dict("records") == results.tables["leaderboard"].to_pylist()
     assert [c for c in shown.columns if c not in columns] == ["latency_p50_s", "latency_p95_s", "replayed_calls"]
 
 
 def test_the_order_of_the_cells_changes_no_table(params: Params, results: Results) -> None:
     turned = aggregated(params, dict(reversed(ANSWERS.items())))
-    for name in ("scores", "leaderboard", "judge_quality"):
-        assert getattr(turned, name) == getattr(results, name)
+    assert turned.tables == results.tables
 
 
 # Scores and failure classes
@@ -418,7 +447,7 @@ def test_a_question_without_gold_documents_has_no_recall(results: Results) -> No
 
 
 def truth(results: Results, kind: str) -> dict[str, Any]:
-    return next(row for row in results.judge_truth.to_pylist() if row["kind"] == kind)
+    return next(row for row in results.tables["judge_truth"].to_pylist() if row["kind"] == kind)
 
 
 @pytest.mark.parametrize(
@@ -461,7 +490,7 @@ def test_without_both_right_and_wrong_pairs_nothing_is_claimed_of_the_judge(para
 
 
 def quality(results: Results, cell: Cell = DENSE) -> dict[str, Any]:
-    return next(r for r in results.judge_quality.to_pylist() if r["strategy"] == cell.strategy)
+    return next(r for r in results.tables["judge_quality"].to_pylist() if r["strategy"] == cell.strategy)
 
 
 def test_accuracys_failures_and_the_disagreement_of_its_ratings_are_counted(results: Results) -> None:
@@ -498,7 +527,7 @@ def test_the_judges_own_tokens_are_priced_at_its_own_endpoint(results: Results) 
 
 
 def retrieval(results: Results, mode: str, group: str) -> dict[str, Any]:
-    rows = results.retrieval_quality.to_pylist()
+    rows = results.tables["retrieval_quality"].to_pylist()
     return next(r for r in rows if (r["retrieval"], r["question_type"]) == (mode, group))
 
 
@@ -531,7 +560,7 @@ def test_a_question_with_no_hits_counts_as_empty_and_as_a_miss(results: Results)
 
 
 def test_two_modes_disagree_where_their_top_documents_differ(results: Results) -> None:
-    [row] = results.disagreement.to_pylist()
+    [row] = results.tables["disagreement"].to_pylist()
     differing = {"q2", "q4", "q6", "q7"}
     overlaps = {
         "q1": len({"d1", "d2"}) / len({"d1", "d2", "d9", "d3"}),
@@ -567,6 +596,7 @@ def test_metrics_of_a_floor_are_null_where_undefined_and_fit_in_json(params: Par
     cells = {
         FLOOR: CellTables(
             artifacts.table(artifacts.ANSWERS, ANSWERS[FLOOR]),
+            artifacts.table(artifacts.CALLS, CALLS[FLOOR]),
             artifacts.table(artifacts.TIMINGS, TIMINGS[FLOOR]),
             artifacts.table(artifacts.JUDGEMENTS, JUDGEMENTS[FLOOR]),
         )

@@ -101,7 +101,7 @@ def ask(
     console = Console(emoji=False)
     console.print(path(f"{question}  ({cell})", state["trace"], calls, documents.__getitem__, ()))
     tokens = sum(c.tokens_in + c.tokens_out for c in calls)
-    seconds = meter.search_s + sum(c.latency_s for c in calls)
+    seconds = meter.search_s + meter.grading_s + sum(c.latency_s for c in calls)
     console.print(f"{count(len(calls), 'call')}, {count(tokens, 'token')}, {seconds:.2f} s", highlight=False)
     console.print(f"[bold]answer:[/bold] {escape(state['answer'])}", highlight=False)
 

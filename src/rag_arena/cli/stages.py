@@ -196,6 +196,7 @@ def aggregate() -> None:
         {
             cell: CellTables(
                 artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS),
+                artifacts.read(layout.run(cell, "calls"), artifacts.CALLS),
                 artifacts.read(layout.run(cell, "timings"), artifacts.TIMINGS),
                 artifacts.read(layout.judged(cell), artifacts.JUDGEMENTS),
             )
@@ -203,7 +204,9 @@ def aggregate() -> None:
         },
         artifacts.read(layout.KNOWN_TRUTH, artifacts.KNOWN_TRUTH),
     )
-    for name in ("scores", "leaderboard", "judge_quality", "judge_truth", "retrieval_quality", "disagreement"):
-        save(layout.result(name), getattr(done, name))
-    save(layout.RESULTS / "leaderboard.csv", done.display.to_csv(index=False))
-    save(layout.RESULTS / "metrics.json", json.dumps(done.metrics, indent=2) + "\n")
+    for name, table in done.tables.items():
+        save(layout.result(name), table)
+    for name, display in done.displays.items():
+        save(layout.RESULTS / f"{name}.csv", display.to_csv(index=False))
+    save(layout.RESULTS / "metrics.json", json.dumps(done.metrics, indent=2) + "
+")

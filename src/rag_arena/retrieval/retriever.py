@@ -7,7 +7,7 @@ from typing import Protocol
 
 from rag_arena import embedders, rerankers
 from rag_arena.embedders import Embedder, Floats
-from rag_arena.metering import record_search
+from rag_arena.metering import record_grading, record_search
 from rag_arena.params import Hybrid, HybridRerank, Params, Sigmoid
 from rag_arena.records import Hit
 from rag_arena.rerankers import Reranker
@@ -139,7 +139,7 @@ class Retrievers:
         """The reranker's probability of relevance of each text, in the order given."""
         start = time.perf_counter()
         found = [rerankers.probability(score, sigmoid) for score in self.reranker.scores(query, texts)] if texts else []
-        record_search(time.perf_counter() - start)
+        record_grading(time.perf_counter() - start)
         return found
 
 

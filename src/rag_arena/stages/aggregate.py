@@ -1,6 +1,8 @@
 """aggregate: scores per question, the leaderboard, and the tables beside it."""
 
-from collections.abc import Mapping, Sequence
+import itertools
+import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,15 +11,22 @@ import pandas as pd
 import pyarrow as pa
 
 from rag_arena import artifacts
-from rag_arena.params import Params
+from rag_arena.artifacts import Artifact
+from rag_arena.params import NO_MODE, Params
 from rag_arena.records import Cell, Question
 from rag_arena.scoring import answers as scores
 from rag_arena.scoring import evidence
+from rag_arena.scoring.decisions import Path, scorecard
+from rag_arena.scoring.graders import grader_rows
 from rag_arena.scoring.groups import ALL, groups, mean, of
 from rag_arena.scoring.judge_quality import judge_quality, judge_truth
+from rag_arena.scoring.node_costs import node_cost_rows
+from rag_arena.scoring.paths import path_rows
 from rag_arena.scoring.retrieval_quality import disagreement, ranking, retrieval_quality
 from rag_arena.stages.run import FAILED, questions_of
 
+_Timed = tuple[dict[str, Any], dict[str, Any]]  # a row, and the seconds that only its display has
+_CLOSED_BOOK = Cell("no_retrieval", NO_MODE)
 _MEANS = ("recall", "precision", "em", "f1", "contains", "rouge_l", "answer_accuracy", "faithfulness")
 
 
@@ -34,21 +43,17 @@ class CellTables:
     """What one cell left behind."""
 
     answers: pa.Table
+    calls: pa.Table
     timings: pa.Table
     judgements: pa.Table
 
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """The tables of results/. `display` is the leaderboard with timings beside it; everything else is deterministic."""
+    """What results/ holds: `tables` are deterministic, `displays` some of them with seconds beside them."""
 
-    scores: pa.Table
-    leaderboard: pa.Table
-    display: pd.DataFrame
-    judge_quality: pa.Table
-    judge_truth: pa.Table
-    retrieval_quality: pa.Table
-    disagreement: pa.Table
+    tables: dict[str, pa.Table]
+    displays: dict[str, pd.DataFrame]
     metrics: dict[str, float | None]
 
 
@@ -63,29 +68,75 @@ def aggregate(
     """Everything that is reported, from the cells that params.yaml names and nothing else."""
     asked = {q.question_id: q for q in questions_of(questions, sample)}
     scored = {
-        cell: [_score(cell, row, asked, _by_id(t.judgements)) for row in t.answers.to_pylist()] for cell, t in cells.items()
+        cell: [_score(cell, row, asked, _by_id(t.judgements.to_pylist())) for row in t.answers.to_pylist()]
+        for cell, t in cells.items()
     }
-    score_rows = [row for rows in scored.values() for row in rows]
+    closed_book = {r["question_id"]: r["correct"] for r in scored.get(_CLOSED_BOOK, []) if r["failure"] != evidence.FAILED}
     first_pass = {mode: {r["question_id"]: r["seconds"] for r in found.timings.to_pylist()} for mode, found in retrieved.items()}
-    board, shown = [], []
-    for cell, tables in cells.items():
-        for group in groups(q.question_type for q in asked.values()):
-            row = _board_row(cell, group, tables, scored[cell], asked, params)
-            board.append(row)
-            shown.append({**row, **_latencies(group, tables, first_pass.get(cell.retrieval, {}))})
+    kinds = [question.question_type for question in asked.values()]
+    board: list[_Timed] = []
+    graders: list[_Timed] = []
+    nodes: list[_Timed] = []
+    decisions: list[dict[str, Any]] = []
+    paths: list[dict[str, Any]] = []
+    for cell, t in cells.items():
+        calls, timings = t.calls.to_pylist(), t.timings.to_pylist()
+        for group in groups(kinds):
+            row = _board_row(cell, group, t, scored[cell], asked, params)
+            board.append((row, _latencies(group, t, first_pass.get(cell.retrieval, {}))))
+        taken = _paths(t.answers.to_pylist(), _by_id(scored[cell]), asked, closed_book)
+        decisions += scorecard(cell, taken)
+        paths += path_rows(cell, taken)
+        graders += grader_rows(cell, taken, calls, timings)
+        nodes += node_cost_rows(cell, calls)
+    judged = [judge_quality(cell, t.judgements.to_pylist(), params.judge.llm.price) for cell, t in cells.items()]
     rankings = {mode: ranking(found.hits) for mode, found in retrieved.items()}
     everything = questions.to_pylist()
-    judged = [judge_quality(cell, t.judgements.to_pylist(), params.judge.llm.price) for cell, t in cells.items()]
+    timed = {artifacts.LEADERBOARD: board, artifacts.GRADERS: graders, artifacts.NODE_COSTS: nodes}
+    rows = {
+        artifacts.SCORES: itertools.chain.from_iterable(scored.values()),
+        artifacts.DECISIONS: decisions,
+        artifacts.PATHS: paths,
+        artifacts.JUDGE_QUALITY: judged,
+        artifacts.JUDGE_TRUTH: judge_truth(known_truth.to_pylist()),
+        artifacts.RETRIEVAL_QUALITY: retrieval_quality(rankings, everything),
+        artifacts.DISAGREEMENT: disagreement(rankings, everything),
+        **{artifact: [row for row, _ in pairs] for artifact, pairs in timed.items()},
+    }
+    notes = {artifacts.LEADERBOARD: _provenance(params)}
     return Results(
-        artifacts.table(artifacts.SCORES, score_rows),
-        artifacts.table(artifacts.LEADERBOARD, board, _provenance(params)),
-        pd.DataFrame(shown).sort_values(list(artifacts.LEADERBOARD.key), ignore_index=True),
-        artifacts.table(artifacts.JUDGE_QUALITY, judged),
-        artifacts.table(artifacts.JUDGE_TRUTH, judge_truth(known_truth.to_pylist())),
-        artifacts.table(artifacts.RETRIEVAL_QUALITY, retrieval_quality(rankings, everything)),
-        artifacts.table(artifacts.DISAGREEMENT, disagreement(rankings, everything)),
-        _metrics(params.report.focus or str(params.cells[-1]), board),
+        {artifact.name: artifacts.table(artifact, found, notes.get(artifact)) for artifact, found in rows.items()},
+        {artifact.name: _display(artifact, pairs) for artifact, pairs in timed.items()},
+        _metrics(params.report.focus or str(params.cells[-1]), [row for row, _ in board]),
     )
+
+
+def _display(artifact: Artifact, pairs: Sequence[_Timed]) -> pd.DataFrame:
+    rows = pd.DataFrame([{**row, **seconds} for row, seconds in pairs], columns=None if pairs else artifact.schema.names)
+    return rows.sort_values(list(artifact.key), ignore_index=True)
+
+
+def _paths(
+    answers: Sequence[Mapping[str, Any]],
+    scored: Mapping[str, Mapping[str, Any]],
+    asked: Mapping[str, Question],
+    closed_book: Mapping[str, bool | None],
+) -> list[Path]:
+    return [
+        Path(
+            row["question_type"],
+            json.loads(row["trace"]),
+            row["retrieved_ids"],
+            row["used_ids"],
+            frozenset(asked[row["question_id"]].gold_ids),
+            row["corrected"],
+            row["changed"],
+            scored[row["question_id"]]["correct"],
+            closed_book.get(row["question_id"]),
+        )
+        for row in answers
+        if row["status"] != FAILED
+    ]
 
 
 def _provenance(params: Params) -> dict[str, str]:
@@ -163,10 +214,13 @@ def _board_row(
 
 
 def _latencies(group: str, tables: CellTables, first_pass: Mapping[str, float]) -> dict[str, Any]:
-    """Seconds per question: model time, live searches, and the recorded ones at what they took in the retrieve stage."""
+    """Seconds per question: model time, grading, live searches, and the recorded ones at what they took in the retrieve stage."""
     chosen = {row["question_id"] for row in of(group, tables.answers.to_pylist())}
     timings = [row for row in tables.timings.to_pylist() if row["question_id"] in chosen]
-    seconds = [r["llm_s"] + r["search_s"] + r["recorded_searches"] * first_pass.get(r["question_id"], 0.0) for r in timings]
+    seconds = [
+        r["llm_s"] + r["search_s"] + r["grading_s"] + r["recorded_searches"] * first_pass.get(r["question_id"], 0.0)
+        for r in timings
+    ]
     return {
         "latency_p50_s": float(np.percentile(seconds, 50)) if seconds else None,
         "latency_p95_s": float(np.percentile(seconds, 95)) if seconds else None,
@@ -182,5 +236,5 @@ def _metrics(focus: str, board: Sequence[Mapping[str, Any]]) -> dict[str, float 
     return {**{name: None if v is None else round(v, 4) for name, v in chosen.items()}, "tokens_per_question": round(tokens, 1)}
 
 
-def _by_id(judgements: pa.Table) -> dict[str, Any]:
-    return {row["question_id"]: row for row in judgements.to_pylist()}
+def _by_id(rows: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
+    return {row["question_id"]: row for row in rows}

@@ -79,6 +79,7 @@ async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, smal
                 "question_id": row["question_id"],
                 "llm_s": sum(call.latency_s for call in meter.calls),
                 "search_s": meter.search_s,
+                "grading_s": meter.grading_s,
                 "recorded_searches": meter.recorded_searches,
                 "replayed_calls": sum(call.replayed for call in meter.calls),
             }

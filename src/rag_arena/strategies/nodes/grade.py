@@ -3,7 +3,7 @@
 import asyncio
 from collections.abc import Sequence
 
-from rag_arena.decisions import Grade
+from rag_arena.decisions import GRADE, Grade
 from rag_arena.llm.verdicts import classify
 from rag_arena.strategies.state import Toolbox
 from rag_arena.strategies.steps import passage
@@ -22,6 +22,6 @@ async def grades(tools: Toolbox, question: str, doc_ids: Sequence[str], floor: f
         scored = [(p, "cross_encoder") for p in tools.relevance(question, [document.full_text for document in documents])]
     else:
         prompts = [tools.prompts.render("relevant", question=question, passage=passage(document)) for document in documents]
-        verdicts = await asyncio.gather(*(classify(tools.small_model, "grade", prompt, YES_NO) for prompt in prompts))
+        verdicts = await asyncio.gather(*(classify(tools.small_model, GRADE, prompt, YES_NO) for prompt in prompts))
         scored = [(verdict.probabilities["Yes"], verdict.source) for verdict in verdicts]
     return [Grade(doc_id, p, p >= floor, source) for doc_id, (p, source) in zip(doc_ids, scored, strict=True)]
