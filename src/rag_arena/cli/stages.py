@@ -208,5 +208,4 @@ def aggregate() -> None:
         save(layout.result(name), table)
     for name, display in done.displays.items():
         save(layout.RESULTS / f"{name}.csv", display.to_csv(index=False))
-    save(layout.RESULTS / "metrics.json", json.dumps(done.metrics, indent=2) + "
-")
+    save(layout.RESULTS / "metrics.json", json.dumps(done.metrics, indent=2) + "\n")
