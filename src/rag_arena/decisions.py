@@ -12,6 +12,13 @@ RETRIEVE, KEEP, ENOUGH, GROUNDED = "retrieve", "keep", "enough", "grounded"
 GRADE = "grade"  # the node under which a model is asked about a document, whatever the step is called
 NONE, ONE, SEVERAL = CHOICES = ("none", "one", "several")  # retrievals that a router can order, the cheapest first
 
+UNCONFIRMED = "Not confirmed by the documents: "  # begins an answer that a strategy gives without vouching for it
+
+
+def claimed(answer: str) -> str:
+    """What an answer says, without the note that it is unconfirmed: that much is scored and judged."""
+    return answer.removeprefix(UNCONFIRMED)
+
 
 @dataclass(frozen=True, slots=True)
 class Grade:

@@ -9,6 +9,7 @@ import pytest
 from scipy import stats
 
 from rag_arena import artifacts
+from rag_arena.decisions import UNCONFIRMED, claimed
 from rag_arena.params import Params, validate
 from rag_arena.records import Cell
 from rag_arena.scoring.answers import rouge_l
@@ -98,7 +99,9 @@ STOOD = {"corrected": False, "changed": False}
 SMALL = {"small_tokens_in": 150, "small_tokens_out": 12}
 ANSWERS = {
     DENSE: [
-        answer("q1", "The Alps", "d1 d2 d9", "d1 d2 d9", **STOOD, tokens_in=200, tokens_out=20, **SMALL),  # right
+        answer(
+            "q1", f"{UNCONFIRMED}The Alps", "d1 d2 d9", "d1 d2 d9", **STOOD, tokens_in=200, tokens_out=20, **SMALL
+        ),  # right, the note aside
         answer("q2", "the Rhine", "d3 d4", "d3", corrected=True, changed=False, llm_calls=2),  # retrieved, not all used
         answer("q3", "It is milk.", "d5", "d5", **STOOD),  # right by containment
         answer("q4", "Moravia", "d7", "d7", **CORRECTED),  # never retrieved
@@ -305,7 +308,7 @@ def test_summaries_have_no_exact_match_f1_or_containment(results: Results) -> No
 
 def test_rouge_counts_every_answered_question(results: Results) -> None:
     q5 = 2 * 3 / (4 + 4)
-    others = [rouge_l(row["answer"], QUESTIONS[row["question_id"]][0]) for row in ANSWERS[DENSE][:4]]
+    others = [rouge_l(claimed(row["answer"]), QUESTIONS[row["question_id"]][0]) for row in ANSWERS[DENSE][:4]]
     assert board(results, group="summary")["rouge_l"] == pytest.approx(q5)
     assert board(results)["rouge_l"] == pytest.approx((sum(others) + q5) / 5)
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pytest
 
 from rag_arena import artifacts
+from rag_arena.decisions import UNCONFIRMED
 from rag_arena.errors import EndpointError
 from rag_arena.llm.client import connect
 from rag_arena.llm.ledger import Ledger
@@ -64,6 +65,8 @@ def answer_row(question: Question, answer: str | None = "the Alps", used: tuple[
         "llm_calls": 1,
         "tokens_in": 1,
         "tokens_out": 1,
+        "small_tokens_in": 0,
+        "small_tokens_out": 0,
         "trace": "[]",
     }
 
@@ -163,6 +166,14 @@ def test_no_claim_supported_is_a_faithfulness_of_zero_and_not_null(stub: Stub, l
     q = question("q1")
     [row] = judged(stub, ledger, [q], [answer_row(q)])
     assert (row["supported"], row["faithfulness"], row["echo"], row["answer_accuracy"]) == (0, 0.0, False, 0.0)
+
+
+def test_the_note_that_an_answer_is_unconfirmed_is_not_judged(stub: Stub, ledger: Ledger) -> None:
+    stub.behave = replies(4, ["The Alps."], 1)
+    q = question("q1")
+    judged(stub, ledger, [q], [{**answer_row(q), "answer": f"{UNCONFIRMED}the Alps"}])
+    assert any("the Alps" in prompt for prompt in stub.prompts)
+    assert not any(UNCONFIRMED.strip() in prompt for prompt in stub.prompts)
 
 
 def test_faithfulness_is_asked_of_the_contexts_as_they_stood_in_the_prompt(stub: Stub, ledger: Ledger) -> None:

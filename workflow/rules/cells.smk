@@ -77,7 +77,7 @@ rule judge:
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
         answers="data/runs/{strategy}/{retrieval}/answers.parquet",
-        code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
+        code=code(*LLM_CODE, "decisions.py", "scoring/judge.py", "stages/judge.py"),
     output:
         "data/judged/{strategy}/{retrieval}.parquet",
         "data/judged/{strategy}/{retrieval}.calls.parquet",
@@ -101,7 +101,7 @@ rule judge_floor:
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
         answers="data/runs/{strategy}/none/answers.parquet",
-        code=code(*LLM_CODE, "scoring/judge.py", "stages/judge.py"),
+        code=code(*LLM_CODE, "decisions.py", "scoring/judge.py", "stages/judge.py"),
     output:
         "data/judged/{strategy}/none.parquet",
         "data/judged/{strategy}/none.calls.parquet",

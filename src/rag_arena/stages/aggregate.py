@@ -12,6 +12,7 @@ import pyarrow as pa
 
 from rag_arena import artifacts
 from rag_arena.artifacts import Artifact
+from rag_arena.decisions import claimed
 from rag_arena.params import NO_MODE, Params
 from rag_arena.records import Cell, Question
 from rag_arena.scoring import answers as scores
@@ -153,7 +154,7 @@ def _score(cell: Cell, row: dict[str, Any], asked: Mapping[str, Question], judge
     judgement = judged.get(question.question_id, {})
     failed = row["status"] == FAILED
     short = question.question_type != "summary" and not failed
-    answer, accuracy = row["answer"], judgement.get("answer_accuracy")
+    answer, accuracy = claimed(row["answer"] or ""), judgement.get("answer_accuracy")
     em = scores.exact_match(answer, question.references) if short else None
     contained = scores.contains(answer, question.references) if short else None
     if failed:

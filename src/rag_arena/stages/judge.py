@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from rag_arena import artifacts
+from rag_arena.decisions import claimed
 from rag_arena.metering import metered
 from rag_arena.params import Judge as JudgeParams
 from rag_arena.progress import bar
@@ -33,8 +34,9 @@ async def judge(
         question = asked[row["question_id"]]
         async with slots:
             with metered() as meter:
-                accuracy = await judge.accuracy(question.text, row["answer"], question.answer)
-                support = await judge.faithfulness(question.text, row["answer"], row["contexts"]) if row["contexts"] else None
+                answer = claimed(row["answer"])
+                accuracy = await judge.accuracy(question.text, answer, question.answer)
+                support = await judge.faithfulness(question.text, answer, row["contexts"]) if row["contexts"] else None
         advance()
         judgement = {
             "question_id": question.question_id,

@@ -59,7 +59,7 @@ async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, smal
     toolbox = _toolbox(cell, params, inputs, model, small_model)
     k = 0 if cell.retrieval == NO_MODE else toolbox.settings.k
     first_pass = {q.question_id: toolbox.retriever.search(q.text, k) if k else [] for q in chosen}
-    slots = asyncio.Semaphore(params.llm.transport.max_concurrency)
+    slots = asyncio.Semaphore(1 if toolbox.settings.one_by_one else params.llm.transport.max_concurrency)
 
     async def answer(question: Question, advance: Any) -> tuple[dict[str, Any], Meter]:
         async with slots:
@@ -207,7 +207,9 @@ def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small
     if cell.retrieval == NO_MODE:
         floor = strategies.settings(cell.strategy, params)
         nothing = RecordedRetriever({}, 0, _no_evidence)
-        return Toolbox(floor, model, small_model, prompts, nothing, nothing, *[_no_evidence] * 4)
+        return Toolbox(
+            floor, model, small_model, prompts, nothing, nothing, _no_evidence, _no_evidence, _no_evidence, _no_evidence
+        )
     assert inputs.corpus is not None
     assert inputs.index is not None
     assert inputs.hits is not None

@@ -16,3 +16,8 @@ class StrategySettings(Section):
     @abstractmethod
     def max_calls(self) -> int:
         """The most model calls that one question can cost, whatever the model replies."""
+
+    @property
+    def one_by_one(self) -> bool:
+        """Must questions be asked one after another, in the order of their ids, for answers to be a function of the inputs?"""
+        return False

@@ -2,7 +2,7 @@
 
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any, TypedDict
 
 from langgraph.runtime import Runtime
@@ -45,12 +45,23 @@ class State(TypedDict, total=False):
 
 
 @dataclass(frozen=True, slots=True)
+class Earlier:
+    """A question answered before, its vector, its validated answer and the documents behind it."""
+
+    question: str
+    vector: Floats
+    answer: str
+    used: list[str]
+
+
+@dataclass(frozen=True, slots=True)
 class Toolbox:
     """What nodes may use.
 
     `settings` are the strategy's own parameters, every threshold a number. `model` answers; `small_model` routes, grades,
     rewrites and verifies (the same one unless configured otherwise). `second_lane` is a retriever unlike the cell's own.
     `relevance` is the reranker's probability of relevance, through the calibrated sigmoid. `embed` gives a text's dense vector.
+    `earlier` are the questions that this cell has answered before, where a strategy remembers them.
     """
 
     settings: Any
@@ -63,6 +74,7 @@ class Toolbox:
     relevance: Callable[[str, Sequence[str]], list[float]]
     embed: Callable[[str], Floats]
     document: Callable[[str], Document]
+    earlier: list[Earlier] = field(default_factory=list)
 
 
 Tools = Runtime[Toolbox]

@@ -1,9 +1,12 @@
 """Small pieces of a trace and of a prompt that nodes have in common."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from rag_arena.records import Document, Hit
 from rag_arena.strategies.state import State, Toolbox
+
+SEPARATOR = "\n\n"  # between two documents of a prompt
 
 
 def document(state: State, tools: Toolbox, doc_id: str) -> Document:
@@ -14,6 +17,11 @@ def document(state: State, tools: Toolbox, doc_id: str) -> Document:
 def passage(document: Document) -> str:
     """A document as it stands in a prompt."""
     return f"{document.title}: {document.text}" if document.title else document.text
+
+
+def context(state: State, tools: Toolbox, doc_ids: Sequence[str]) -> str:
+    """Documents as they stand together in a prompt."""
+    return SEPARATOR.join(passage(document(state, tools, doc_id)) for doc_id in doc_ids)
 
 
 def ids(hits: list[Hit]) -> list[str]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 from rag_arena.strategies.state import State, Tools
-from rag_arena.strategies.steps import document, ids, passage
+from rag_arena.strategies.steps import context, ids
 
 
 async def generate(state: State, runtime: Tools) -> State:
@@ -11,8 +11,7 @@ async def generate(state: State, runtime: Tools) -> State:
     tools = runtime.context
     used = ids(state.get("hits", []))
     if used:
-        passages = "\n\n".join(passage(document(state, tools, doc_id)) for doc_id in used)
-        prompt = tools.prompts.render("answer", question=state["question"], context=passages)
+        prompt = tools.prompts.render("answer", question=state["question"], context=context(state, tools, used))
     else:
         prompt = tools.prompts.render("closed_book", question=state["question"])
     reply = await tools.model.complete("generate", prompt, tools.settings.max_tokens)
