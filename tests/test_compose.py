@@ -217,6 +217,7 @@ def test_drift_names_the_keys_that_differ_from_the_experiment_in_force(tmp_path)
         f"strategy.vanilla.k: {smoke['strategy']['vanilla']['k']} -> 9",
         f"strategy.self_corrective.k: {smoke['strategy']['self_corrective']['k']} -> 9",
         f"sample.seed: {smoke['sample']['seed']} -> 1",
+        f"calibration.k: {smoke['strategy']['vanilla']['k']} -> 9",
     ]
 
 

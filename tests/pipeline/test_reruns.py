@@ -34,14 +34,32 @@ def test_reruns_are_minimal_and_free(workspace: Workspace, server: Stub) -> None
     assert len(server.requests) == asked
 
     # A threshold concerns its own cells and what follows them.
-    workspace.replace("params.yaml", "threshold: 0.55", "threshold: 0.95")
+    workspace.replace("params.yaml", "threshold: auto", "threshold: 0.95")
     ran = _ran(workspace.run("dvc", "repro").stdout)
     own_cells = {"run@self_corrective-dense", "run@self_corrective-hybrid"}
-    assert own_cells <= ran <= own_cells | {"judge@self_corrective-dense", "judge@self_corrective-hybrid", "aggregate"}
+    assert own_cells <= ran <= _stages_of("self_corrective") | {"aggregate"}
     assert UP_TO_DATE in workspace.run("dvc", "repro").stdout
-    workspace.replace("params.yaml", "threshold: 0.95", "threshold: 0.55")
+    workspace.replace("params.yaml", "threshold: 0.95", "threshold: auto")
     workspace.snakemake()
     assert workspace.deterministic() == first
+
+    # A calibration that moves no number concerns no cell.
+    workspace.replace("params.yaml", "  - 0.75\n", "  - 0.75\n  - 0.8\n")
+    assert _ran(workspace.run("dvc", "repro").stdout) == {"calibrate@dense", "calibrate@hybrid"}
+    workspace.run("arena", "label", "dense")
+    assert _ran(workspace.run("dvc", "repro").stdout) == {"calibrate@dense", "calibrate@hybrid"}
+
+    # One that moves a threshold concerns the cells that have it in force.
+    before = workspace.resolved("self_corrective", "dense")
+    sheet = workspace.folder / "data/labels.csv"
+    header, *rows = sheet.read_text().splitlines()
+    sheet.write_text("\n".join([header, *(f"{row}no" for row in rows), ""]))
+    ran = _ran(workspace.run("dvc", "repro").stdout)
+    assert workspace.resolved("self_corrective", "dense") != before
+    assert {"calibrate@dense", "resolve@self_corrective-dense", "run@self_corrective-dense"} <= ran
+    assert not any(stage.startswith(("run@vanilla", "judge@vanilla", "run_floor")) for stage in ran)
+    sheet.write_text(f"{header}\n")
+    workspace.run("dvc", "repro")
 
     # A prompt concerns the cells that read it, and only calls whose text changed are made.
     asked = len(server.requests)
@@ -69,6 +87,10 @@ def test_reruns_are_minimal_and_free(workspace: Workspace, server: Stub) -> None
 
 def _all_cells() -> set[str]:
     return {f"run@{s}-{m}" for s in ("vanilla", "self_corrective") for m in ("dense", "hybrid")}
+
+
+def _stages_of(strategy: str) -> set[str]:
+    return {f"{kind}@{strategy}-{mode}" for kind in ("resolve", "run", "judge") for mode in ("dense", "hybrid")}
 
 
 def _unplanned(workspace: Workspace) -> set[str]:

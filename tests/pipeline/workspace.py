@@ -9,6 +9,8 @@ import sys
 from dataclasses import dataclass
 from pathlib import Path
 
+import pyarrow.parquet as pq
+
 ROOT = Path(__file__).parents[2]
 VARYING = ("calls.parquet", "timings.parquet", "leaderboard.csv")
 
@@ -61,6 +63,11 @@ class Workspace:
     def deterministic(self) -> dict[str, str]:
         """The same without what may vary from run to run."""
         return {path: digest for path, digest in self.artifacts().items() if not path.endswith(VARYING)}
+
+    def resolved(self, strategy: str, mode: str) -> dict[str, str]:
+        """A cell's settings in force, as JSON by key."""
+        rows = pq.read_table(self.folder / f"data/resolved/{strategy}/{mode}.parquet").to_pylist()
+        return {row["key"]: row["value"] for row in rows}
 
     def wipe(self) -> None:
         """Delete every artifact and DVC's cache; the ledger stays."""

@@ -65,6 +65,7 @@ class Calibration:
         labels: Sequence[Row] = (),
         gold: dict[str, list[str]] | None = None,
         params: Params | None = None,
+        mode: str = "dense",
     ) -> Calibrated:
         common = {"answer": "x", "aliases": [], "question_type": "single_hop", "decomposition": []}
         rows = [
@@ -77,7 +78,7 @@ class Calibration:
             for rank, (doc_id, cosine) in enumerate(ranking, 1)
         ]
         return calibrate(
-            "dense",
+            mode,
             params or self.params,
             self.corpus,
             self.built,
@@ -126,17 +127,24 @@ def test_the_best_relevance_is_the_rerankers_highest_score_in_the_top_k(calibrat
     assert max(scores) == scores[2], "the best document of all is not among the top k"
 
 
-def test_the_sigmoid_is_fitted_on_candidates_and_gold_documents(calibrated: Calibrated) -> None:
-    # 3 + 4 + 4 candidates, each question's one gold document among them
-    assert {(row["n_relevant"], row["n_other"]) for row in calibrated.sigmoids.to_pylist()} == {(3, 3 + 4 + 4 - 3)}
+def test_the_sigmoid_is_fitted_on_what_the_mode_chose_from(calibrated: Calibrated) -> None:
+    # three questions, for each of which all four documents are candidates; each has one gold document
+    assert {(row["n_relevant"], row["n_other"]) for row in calibrated.sigmoids.to_pylist()} == {(3, 3 * 4 - 3)}
     relevance = of(calibrated.sigmoids, scorer="relevance")[0]
     assert 0 < relevance["tau"] < 1
     assert relevance["temperature"] > 0
 
 
-def test_a_gold_document_that_was_not_found_counts_for_the_sigmoid(calibration: Calibration) -> None:
-    done = calibration({"q3": [("d1", 0.2)]})
+def test_a_gold_document_that_was_not_found_counts_for_the_sigmoid(calibration: Calibration, tuned: Params) -> None:
+    values = tuned.model_dump()
+    values["retrieval"]["dense"]["candidates"] = 1
+    done = calibration({"q1": [("d1", 0.9)]}, gold={"q1": ["d3"]}, params=validate(values, "test"))
     assert [(row["n_relevant"], row["n_other"]) for row in done.sigmoids.to_pylist()] == [(1, 1), (1, 1)]
+
+
+def test_documents_that_a_reranker_dropped_count_for_the_sigmoid(calibration: Calibration) -> None:
+    done = calibration({"q1": [("d1", 0.9)]}, mode="hybrid_rerank")
+    assert [(row["n_relevant"], row["n_other"]) for row in done.sigmoids.to_pylist()] == [(1, 3), (1, 3)]
 
 
 def test_thresholds_separate_bad_from_the_rest_and_good_from_the_rest(calibrated: Calibrated) -> None:
@@ -236,7 +244,7 @@ def test_labels_make_gold_documents_where_the_dataset_has_none(calibration: Cali
     said = [label("q4", "d3", "no"), label("q4", "d2", "yes")]
     done = calibration({"q4": ACCEPTABLE}, said)
     assert labels_of(done) == {"q4": "acceptable"}
-    assert {(row["n_relevant"], row["n_other"]) for row in done.sigmoids.to_pylist()} == {(1, 1)}
+    assert {(row["n_relevant"], row["n_other"]) for row in done.sigmoids.to_pylist()} == {(1, 1)}, "others are unknown"
 
 
 def test_labels_override_gold_documents_either_way(calibration: Calibration) -> None:

@@ -11,7 +11,7 @@ import sys
 
 import typer
 
-from rag_arena.cli import configuration, ledger, look, stages
+from rag_arena.cli import calibrating, configuration, ledger, look, stages, sweep
 from rag_arena.errors import ArenaError
 
 app = typer.Typer(
@@ -20,7 +20,7 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     help="Which retrieval-augmented generation strategy is worth its cost on your data.",
 )
-for _part in (configuration, stages, look):
+for _part in (configuration, stages, look, calibrating, sweep):
     app.add_typer(_part.app)
 app.add_typer(ledger.app, name="ledger")
 

@@ -106,11 +106,16 @@ class Retrievers:
     def of(self, mode: str) -> Retriever:
         """The retriever of one mode."""
         settings = self._params.retrieval.mode(mode)
-        fusion = settings if isinstance(settings, Hybrid) else None
-        lanes = LaneRetriever(mode, self.index, self.embedder, self._store, settings.candidates, fusion)
+        candidates = self.candidates(mode)
         if not isinstance(settings, HybridRerank):
-            return lanes
-        return RerankedRetriever(lanes, self.reranker, self.index, settings)
+            return candidates
+        return RerankedRetriever(candidates, self.reranker, self.index, settings)
+
+    def candidates(self, mode: str) -> Retriever:
+        """What a mode chooses from: its ranking before a reranker reorders it and drops documents."""
+        settings = self._params.retrieval.mode(mode)
+        fusion = settings if isinstance(settings, Hybrid) else None
+        return LaneRetriever(mode, self.index, self.embedder, self._store, settings.candidates, fusion)
 
     def lane(self, mode: str, depth: int) -> Retriever:
         """A single lane, dense or sparse, whether or not the grid has it as a mode of its own."""

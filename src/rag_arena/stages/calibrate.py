@@ -50,7 +50,8 @@ class Correction:
 class FirstPass:
     """One question's top k: its best score by each scorer, how good it is, and what two corrections would add.
 
-    `best` is None where nothing was found. `pairs` are the scores of every document whose relevance is known, by scorer.
+    `best` is None where nothing was found. `pairs` are the scores, by scorer, of the documents whose relevance is known: what
+    the mode chose from, before anything was dropped, and the gold ones.
     """
 
     question_id: str
@@ -117,7 +118,8 @@ def _first_passes(
     labels: Sequence[Row],
 ) -> Iterator[FirstPass]:
     opened = open_retrievers(params, corpus, index)
-    second_lane = opened.second_lane(mode)
+    candidates, second_lane = opened.candidates(mode), opened.second_lane(mode)
+    depth = params.retrieval.mode(mode).candidates
     k, wide = params.calibration.k, params.calibration.k * params.calibration.widen_factor
     said = {(row.question_id, row.doc_id): row.verdict for row in labels if row.verdict is not None}
     found: dict[str, list[Hit]] = {question_id: [] for question_id in sample["question_id"].to_pylist()}
@@ -130,7 +132,8 @@ def _first_passes(
         ranking = {hit.doc_id: hit.cosine for hit in found[question_id]}
         own = {doc_id: verdict for (asked, doc_id), verdict in said.items() if asked == question_id}
         gold = {*row["gold_ids"], *own} - {doc_id for doc_id, verdict in own.items() if not verdict}
-        truth = {d: own.get(d, d in gold if row["gold_ids"] else None) for d in sorted({*ranking, *gold, *own})}
+        pool = {*ranking, *(hit.doc_id for hit in candidates.search(text, depth)), *gold, *own}
+        truth = {doc_id: own.get(doc_id, doc_id in gold if row["gold_ids"] else None) for doc_id in sorted(pool)}
         scores = _scores(opened, text, list(truth), ranking)
         top, further = list(ranking)[:k], list(ranking)[k:wide]
         other = [hit.doc_id for hit in second_lane.search(text, wide, frozenset(top))]

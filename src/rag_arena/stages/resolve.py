@@ -38,6 +38,7 @@ class _Resolving:
     def __init__(self, cell: Cell, settings: Any, calibrated: Callable[[], Calibrated]) -> None:
         self._cell = cell
         self._settings = settings
+        self._calibratable = strategies.calibrated(cell.strategy)
         self._read = calibrated
 
     def rows(self) -> Iterator[dict[str, str]]:
@@ -47,8 +48,7 @@ class _Resolving:
 
     def _value(self, key: str, typed: Any) -> tuple[Any, str]:
         setting = getattr(self._settings, key)
-        extra = type(self._settings).model_fields[key].json_schema_extra
-        calibrated = extra.get("calibrated") if isinstance(extra, dict) else None
+        calibrated = self._calibratable.get(key)
         if key == "relevance" and setting == AUTO:
             return self._sigmoid.model_dump(), AUTO
         if calibrated and setting == AUTO:

@@ -44,6 +44,12 @@ def settings(strategy: str, params: Params) -> Section:
     return checked
 
 
+def calibrated(strategy: str) -> dict[str, dict[str, str]]:
+    """The thresholds among a strategy's settings that calibration may fill in, each with its scorer and what it separates."""
+    extras = {key: field.json_schema_extra for key, field in _module(strategy).Settings.model_fields.items()}
+    return {key: extra["calibrated"] for key, extra in extras.items() if extra and "calibrated" in extra}
+
+
 def in_force(strategy: str, resolved: pa.Table) -> Section:
     """A strategy's settings as the resolve stage wrote them: every threshold a number.
 

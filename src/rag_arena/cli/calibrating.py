@@ -1,0 +1,60 @@
+"""Thresholds: what they are worth, and labels where the dataset has no gold documents."""
+
+from typing import Annotated
+
+import typer
+from rich.console import Console
+
+from rag_arena import artifacts, layout
+from rag_arena.cli.common import calibrated, params_in_force, write_text
+from rag_arena.errors import ArenaError
+from rag_arena.params import nearest
+from rag_arena.records import Cell, Document
+from rag_arena.sources import labels
+
+app = typer.Typer()
+
+
+@app.command()
+def calibration(
+    mode: Annotated[str, typer.Argument(help="a retrieval mode of the grid; without it, all of them")] = "",
+) -> None:
+    """Print what first-pass scores are worth, and whether thresholds suit them. Example: arena calibration hybrid"""
+    from rag_arena.calibration import render
+
+    params = params_in_force()
+    for name in _modes(params.grid.modes, mode):
+        cells = [Cell(strategy, name) for strategy in params.grid.strategies]
+        in_force = {cell: artifacts.read(layout.resolved(cell), artifacts.RESOLVED) for cell in cells}
+        render(Console(), name, params, calibrated(name), in_force)
+
+
+@app.command()
+def label(mode: Annotated[str, typer.Argument(help="the retrieval mode whose documents are to be labelled")]) -> None:
+    """Add the calibration questions' top documents to data/labels.csv, to be labelled by you. Example: arena label hybrid"""
+    from rag_arena.stages.label import label
+
+    params = params_in_force()
+    [mode] = _modes(params.grid.modes, mode)
+    documents = {
+        row["doc_id"]: Document(row["doc_id"], row["title"], row["text"])
+        for row in artifacts.read(layout.CORPUS, artifacts.CORPUS).to_pylist()
+    }
+    found = label(
+        params.calibration.k,
+        documents,
+        artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS),
+        artifacts.read(layout.CALIBRATION, artifacts.SAMPLE),
+        artifacts.read(layout.hits(mode), artifacts.HITS),
+    )
+    old = labels.read(layout.LABELS)
+    new = labels.merged(old, found)
+    write_text(layout.LABELS, labels.text(new))
+    empty = sum(row.verdict is None for row in new)
+    typer.echo(f"{layout.LABELS}: {len(new) - len(old)} rows added, {len(old)} kept; {empty} wait for yes or no in `label`")
+
+
+def _modes(known: list[str], mode: str) -> list[str]:
+    if mode and mode not in known:
+        raise ArenaError(f"params.yaml: retrieval mode {mode!r} is not in the grid{nearest(mode, known)}")
+    return [mode] if mode else known

@@ -1,0 +1,85 @@
+"""A sweep: one key at several values, each an experiment of DVC's, and DVC's table that compares them."""
+
+import os
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+import yaml
+
+from rag_arena import layout, strategies
+from rag_arena.compose import compose
+from rag_arena.errors import ArenaError
+
+app = typer.Typer()
+
+
+@app.command()
+def sweep(
+    key: Annotated[str, typer.Argument(help="a key of params.yaml")],
+    values: Annotated[list[str], typer.Argument(help="its values, one experiment each")],
+    override: Annotated[
+        list[str] | None, typer.Option("--set", "-S", help="further overrides, the same in every experiment")
+    ] = None,
+) -> None:
+    """Run one experiment per value and compare them. Example: arena sweep strategy.self_corrective.threshold 0.45 0.55 0.65 0.75
+
+    Experiments start from conf/, as those of `dvc exp run` do. The numbers are of one cell: the swept strategy's last, unless
+    -S report.focus=STRATEGY-MODE names another. A strategy that is not in the grid is put there beside vanilla.
+    """
+    common = _common(key, override or [])
+    for value in values:
+        compose(layout.CONF, [*common, f"{key}={value}"])
+    if subprocess.run(["git", "rev-parse", "--verify", "--quiet", "HEAD"], capture_output=True, check=False).returncode:
+        raise ArenaError(".git: DVC keeps experiments beside a git commit, and there is none; `git init`, add and commit first")
+    # DVC lists the latest first
+    options = [word for text in (*common, f"{key}={','.join(reversed(values))}") for word in ("-S", text)]
+    queued = re.findall(r"Queued experiment '([^']+)'", _dvc("exp", "run", "--queue", *options, show=False))
+    _dvc("exp", "run", "--run-all", "--jobs", "1")
+    columns = rf"Created|State|Executor|rev|experiment|.*/.*|(?!{re.escape(key)}(\.|$)).*\..*"
+    _dvc("exp", "show", "--no-pager", "--hide-workspace", "--drop", f"^({columns})$")
+    status = _dvc("queue", "status", show=False)
+    failed = [name for name in queued if re.search(rf"\b{name}\b.*\bFailed\b", status)]
+    if failed:
+        raise ArenaError(f"{len(failed)} of {len(queued)} experiments failed; `dvc queue logs {failed[0]}` says why")
+
+
+def _common(key: str, overrides: list[str]) -> list[str]:
+    """The overrides that all experiments share: the swept strategy in the grid, and one of its cells in focus."""
+    strategy = key.split(".")[1] if key.startswith("strategy.") else ""
+    if strategy not in strategies.known():
+        return overrides
+    named = {text.partition("=")[0] for text in overrides}
+    composed = yaml.safe_load(compose(layout.CONF, overrides))
+    added = []
+    if strategy not in composed["strategy"] and "strategy" not in named:
+        added.append(f"strategy=[vanilla,{strategy},no_retrieval]")
+    if "report.focus" not in named:
+        added.append(f"report.focus={strategy}-{composed['grid']['modes'][-1]}")
+    return [*overrides, *added]
+
+
+def _dvc(*arguments: str, show: bool = True) -> str:
+    """Run DVC in this environment, activated or not; its output, unless it was shown.
+
+    Raises:
+        ArenaError: it failed.
+    """
+    environment = {
+        "COLUMNS": "120",
+        **os.environ,
+        "PATH": os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "dvc", *arguments],
+        env=environment,
+        stdout=None if show else subprocess.PIPE,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise ArenaError(f"dvc {' '.join(arguments[:2])} exited with {done.returncode}; its lines above say why")
+    return done.stdout or ""
