@@ -6,11 +6,12 @@ import typer
 from rich.console import Console
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import calibrated, params_in_force, write_text
+from rag_arena.cli.common import calibrated, params_in_force
 from rag_arena.errors import ArenaError
 from rag_arena.params import nearest
-from rag_arena.records import Cell, Document
+from rag_arena.records import Cell
 from rag_arena.sources import labels
+from rag_arena.wording import count
 
 app = typer.Typer()
 
@@ -36,22 +37,18 @@ def label(mode: Annotated[str, typer.Argument(help="the retrieval mode whose doc
 
     params = params_in_force()
     [mode] = _modes(params.grid.modes, mode)
-    documents = {
-        row["doc_id"]: Document(row["doc_id"], row["title"], row["text"])
-        for row in artifacts.read(layout.CORPUS, artifacts.CORPUS).to_pylist()
-    }
     found = label(
         params.calibration.k,
-        documents,
+        artifacts.documents(artifacts.read(layout.CORPUS, artifacts.CORPUS)),
         artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS),
         artifacts.read(layout.CALIBRATION, artifacts.SAMPLE),
         artifacts.read(layout.hits(mode), artifacts.HITS),
     )
     old = labels.read(layout.LABELS)
     new = labels.merged(old, found)
-    write_text(layout.LABELS, labels.text(new))
-    empty = sum(row.verdict is None for row in new)
-    typer.echo(f"{layout.LABELS}: {len(new) - len(old)} rows added, {len(old)} kept; {empty} wait for yes or no in `label`")
+    artifacts.write(layout.LABELS, labels.text(new))
+    added, empty = count(len(new) - len(old), "row"), sum(row.verdict is None for row in new)
+    typer.echo(f"{layout.LABELS}: {added} added, {len(old)} kept; {empty} with an empty label, to be yes or no")
 
 
 def _modes(known: list[str], mode: str) -> list[str]:
