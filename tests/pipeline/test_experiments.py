@@ -1,11 +1,13 @@
 """`dvc exp run` over Hydra: one override, a queued sweep, and the table that compares them."""
 
 import json
+import re
 import shlex
 from typing import Any
 
 from tests.pipeline.workspace import Workspace
 
+METRICS = ("recall", "precision", "f1", "contains", "correction_rate", "tokens_per_question")
 SHOW = shlex.split("env COLUMNS=120 dvc exp show --only-changed --hide-workspace --drop '(Created|State|Executor|rev|.*/.*)'")
 
 
@@ -15,8 +17,7 @@ def test_sweeps_are_queued_run_and_compared(workspace: Workspace) -> None:
     workspace.run("git", "commit", "--quiet", "--allow-empty", "--message", "run")
     workspace.run("dvc", "exp", "run", "--name", "high", "-S", "strategy.self_corrective.threshold=0.75")
     assert "threshold: 0.75" in workspace.params()
-    workspace.run("dvc", "exp", "run", "--queue", "-S", "strategy.self_corrective.threshold=0.45,0.65")
-    workspace.run("dvc", "exp", "run", "--run-all", "--jobs", "1")
+    swept = workspace.run("arena", "sweep", "strategy.self_corrective.threshold", "0.45", "0.65").stdout
     shown = json.loads(workspace.run("dvc", "exp", "show", "--json").stdout)
     thresholds = {
         e["revs"][0]["data"]["params"]["params.yaml"]["data"]["strategy"]["self_corrective"]["threshold"]
@@ -26,8 +27,15 @@ def test_sweeps_are_queued_run_and_compared(workspace: Workspace) -> None:
     assert thresholds == {0.75, 0.45, 0.65}
     table = workspace.run(*SHOW).stdout
     assert max(map(len, table.splitlines())) <= 120
-    heading = next(line for line in table.splitlines() if "Experiment" in line)
-    assert heading.split()[1:] == [*_moved(shown), "strategy.self_corrective.threshold"]
+    assert _heading(table) == [*_moved(shown), "strategy.self_corrective.threshold", "report.focus"]
+    compared = swept[swept.index("Experiment") - 200 :]
+    assert max(map(len, compared.splitlines())) <= 120
+    assert _heading(swept) == [*METRICS, "strategy.self_corrective.threshold"]
+    assert len(re.findall(r"0\.45|0\.65", compared)) >= 2
+
+
+def _heading(table: str) -> list[str]:
+    return next(line for line in table.splitlines() if "Experiment" in line).split()[1:]
 
 
 def _moved(shown: list[Any]) -> list[str]:
