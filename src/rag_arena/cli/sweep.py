@@ -27,8 +27,8 @@ def sweep(
 ) -> None:
     """Run one experiment per value and compare them. Example: arena sweep strategy.self_corrective.threshold 0.45 0.55 0.65 0.75
 
-    Experiments start from conf/, as those of `dvc exp run` do. The numbers are of one cell: the swept strategy's last, unless
-    -S report.focus=STRATEGY-MODE names another. A strategy that is not in the grid is put there beside vanilla.
+    Experiments start from conf/, as those of `dvc exp run` do. The numbers are of one cell: the one that report.focus names if it
+    is of the swept strategy, else that strategy's last. A strategy that is not in the grid is put there beside vanilla.
     """
     common = _common(key, override or [])
     for value in values:
@@ -57,7 +57,7 @@ def _common(key: str, overrides: list[str]) -> list[str]:
     added = []
     if strategy not in composed["strategy"] and "strategy" not in named:
         added.append(f"strategy=[vanilla,{strategy},no_retrieval]")
-    if "report.focus" not in named:
+    if "report.focus" not in named and not composed["report"]["focus"].startswith(f"{strategy}-"):
         added.append(f"report.focus={strategy}-{composed['grid']['modes'][-1]}")
     return [*overrides, *added]
 
