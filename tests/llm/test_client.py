@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 import json
+import math
 import socket
 import threading
 import time
@@ -13,11 +14,11 @@ import openai
 import pytest
 
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.client import ChatModel, Message, connect, explain
+from rag_arena.llm.client import ChatModel, Message, Token, connect, explain
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import Meter, metered
 from rag_arena.params import Endpoint, Llm, Price, Transport
-from tests.stub import Answer, Stub, completion, sensible, serve
+from tests.stub import Answer, Stub, completion, raw_completion, sensible, serve
 
 SOON = {"retry-after": "0.001"}
 
@@ -260,6 +261,55 @@ def test_a_reply_that_cannot_be_stored_does_not_harm_the_next(stub: Stub, ledger
         ask(llm_at(stub.url), ledger, "first")
     ask(llm_at(stub.url), ledger, "second")
     assert ledger.stats()[0].calls >= 1
+
+
+# Raw completions
+
+
+def continued(llm: Llm, ledger: Ledger, prompt: str = "Once", **more: Any) -> Message:
+    return within(llm, ledger, lambda model: model.continue_text("generate", prompt, 9, **more))
+
+
+def test_a_raw_completion_keeps_its_white_space_and_the_probabilities_of_its_tokens(stub: Stub, ledger: Ledger) -> None:
+    stub.behave = lambda body: raw_completion([(" upon", {" upon": 0.5, " a": 0.25}), (" a", {" a": 1.0})])
+    reply = continued(llm_at(stub.url), ledger, logprobs=2)
+    assert (reply.text, reply.finish_reason) == (" upon a", "stop")
+    assert reply.tokens == (
+        Token(" upon", math.log(0.5), {" upon": math.log(0.5), " a": math.log(0.25)}),
+        Token(" a", 0.0, {" a": 0.0}),
+    )
+    assert stub.paths == ["/v1/completions"]
+
+
+def test_a_raw_completions_limit_has_one_name_whatever_that_of_chats(stub: Stub, ledger: Ledger) -> None:
+    stub.behave = lambda body: raw_completion([("upon", {"upon": 1.0})])
+    continued(llm_at(stub.url, max_tokens_key="max_completion_tokens"), ledger)
+    assert stub.requests == [{"model": "m", "prompt": "Once", "max_tokens": 9, "temperature": 0.0}]
+
+
+@pytest.mark.parametrize("answer", [completion("a chat"), with_json({"choices": [{"text": None}]}), with_json({"choices": []})])
+def test_what_is_no_raw_completion_is_an_error_and_never_recorded(stub: Stub, ledger: Ledger, answer: Answer) -> None:
+    stub.behave = lambda body: answer
+    with pytest.raises(ArenaError, match="200 without a completion: "):
+        continued(llm_at(stub.url), ledger)
+    assert ledger.stats() == []
+
+
+def test_the_likelihood_of_a_beginning_counts_its_tokens_alone(stub: Stub, ledger: Ledger) -> None:
+    tokens = [("It", {"It": 0.5}), (" is.", {" is.": 0.25}), (" No", {" No": 0.01})]
+    stub.behave = lambda body: completion("It is. No", tokens=tokens)
+    reply = ask(llm_at(stub.url), ledger)[0]
+    assert reply.likelihood("It is.") == pytest.approx((0.5 * 0.25) ** (1 / 2))
+    assert reply.likelihood(reply.text) == pytest.approx((0.5 * 0.25 * 0.01) ** (1 / 3))
+
+
+@pytest.mark.parametrize("text", ["Paris", "<think>hm</think>Paris"])
+def test_there_is_no_likelihood_without_log_probabilities_or_with_thoughts_among_the_tokens(
+    stub: Stub, ledger: Ledger, text: str
+) -> None:
+    tokens = [] if text == "Paris" else [(text, {text: 0.5})]
+    stub.behave = lambda body: completion(text, tokens=tokens)
+    assert ask(llm_at(stub.url), ledger)[0].likelihood("Paris") is None
 
 
 # Identical calls under way

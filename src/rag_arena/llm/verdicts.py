@@ -16,7 +16,7 @@ from rag_arena.llm.client import ChatModel, Message
 from rag_arena.llm.reasoning import opens_thought
 
 Source = Literal["logprobs", "schema", "unreadable"]
-_SHORTEST_PREFIX = 2  # a token of one letter begins too many words
+_WORDS_OF_ONE_LETTER = ("a", "i")  # these are said for themselves; any other letter alone begins a word, as F does in F|ully
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def class_of(token: str, classes: Sequence[str]) -> str | None:
     exact = [name for name in classes if name.casefold() == word]
     if exact:
         return exact[0]
-    begun = [name for name in classes if name.casefold().startswith(word)] if len(word) >= _SHORTEST_PREFIX else []
+    begun = [name for name in classes if name.casefold().startswith(word)] if word not in _WORDS_OF_ONE_LETTER else []
     return begun[0] if len(begun) == 1 else None
 
 
