@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
+from urllib.parse import parse_qsl, urlsplit
 
 Body = dict[str, Any]
 
@@ -123,7 +124,8 @@ def _last_input(prompt: str) -> Any:
 
 
 class Stub:
-    """A running server. `requests` holds every request body in order of arrival; `behave` may be replaced at any time."""
+    """A running server. `requests` holds every request body in order of arrival (of a GET its path and query); `behave` may be
+    replaced at any time."""
 
     def __init__(self, url: str) -> None:
         self.url = url
@@ -146,8 +148,14 @@ def serve(behave: Callable[[Body], Answer] = sensible) -> Iterator[Stub]:
         protocol_version = "HTTP/1.1"
 
         def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
             stub.paths.append(self.path)
+            self.reply_to(json.loads(self.rfile.read(int(self.headers["content-length"]))))
+
+        def do_GET(self) -> None:
+            asked = urlsplit(self.path)
+            self.reply_to({"path": asked.path, **dict(parse_qsl(asked.query))})
+
+        def reply_to(self, body: Body) -> None:
             stub.requests.append(body)
             stub.headers.append(dict(self.headers))
             answer = stub.behave(body)

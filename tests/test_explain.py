@@ -106,3 +106,18 @@ def test_brackets_in_a_missed_documents_id_are_shown_as_they_are() -> None:
 def test_thoughts_are_cut_after_200_characters() -> None:
     found = "\n".join(shown([{"node": "generate", "thoughts": "w" * 500}]))
     assert found.count("w") == 200
+
+
+def test_a_page_of_the_web_has_the_title_that_its_step_keeps() -> None:
+    page = "web:https://rivers.example/rhine"
+    [_, _, line] = shown([{"node": "search", "hits": [hit(page)], "titles": {page: "Rhine"}}])
+    assert page in line
+    assert "Rhine  score 0.500" in line
+
+
+def test_strips_are_shown_with_their_scores_under_the_step_that_cut_them() -> None:
+    strips = [{"doc_id": "d1", "position": 1, "p": 0.25, "kept": kept, "text": "It [begins]."} for kept in (True, False)]
+    assert [line[4:] for line in shown([{"node": "refine", "strips": strips}])[2:]] == [
+        "├── kept d1 strip 1  0.250  It [begins].",
+        "└── dropped d1 strip 1  0.250  It [begins].",
+    ]

@@ -11,6 +11,7 @@ from rag_arena.records import Document
 from rag_arena.wording import count
 
 GOLD = "[green]gold[/green]"
+_SHOWN_APART = ("node", "hits", "titles", "grades", "strips", "used", "thoughts")
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,12 +47,16 @@ def path(
         branch = tree.add(_step_line(step))
         for hit in step.get("hits", []):
             mark = f"  {GOLD}" if hit["doc_id"] in gold else ""
-            title = escape(document(hit["doc_id"]).title)
+            title = escape(step.get("titles", {}).get(hit["doc_id"]) or document(hit["doc_id"]).title)
             branch.add(f"{escape(hit['doc_id'])}  {title}  score {hit['score']:.3f}  cosine {hit['cosine']:.3f}{mark}")
         for grade in step.get("grades", []):
             mark = f"  {GOLD}" if grade["doc_id"] in gold else ""
             verdict = "kept" if grade["kept"] else "dropped"
             branch.add(f"{verdict} {escape(grade['doc_id'])}  {grade['p']:.3f} by {grade['source']}{mark}")
+        for strip in step.get("strips", []):
+            verdict = "kept" if strip["kept"] else "dropped"
+            where = f"{escape(strip['doc_id'])} strip {strip['position']}"
+            branch.add(f"{verdict} {where}  {strip['p']:.3f}  {escape(strip['text'])}")
         if "used" in step:
             marked = [f"{escape(doc_id)} {GOLD}" if doc_id in gold else escape(doc_id) for doc_id in step["used"]]
             branch.add(f"used: {', '.join(marked) or 'nothing'}")
@@ -69,9 +74,7 @@ def path(
 
 def _step_line(step: Mapping[str, Any]) -> str:
     shown = [f"[cyan]{step['node']}[/cyan]"]
-    shown += [
-        f"{key} {escape(str(value))}" for key, value in step.items() if key not in ("node", "hits", "grades", "used", "thoughts")
-    ]
+    shown += [f"{key} {escape(str(value))}" for key, value in step.items() if key not in _SHOWN_APART]
     if step.get("thoughts"):
         shown.append(f"[dim]thought: {escape(step['thoughts'][:200])}[/dim]")
     return "  ".join(shown)

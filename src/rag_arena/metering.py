@@ -32,9 +32,13 @@ class Call:
 
 @dataclass(slots=True)
 class Meter:
-    """Calls of one question, seconds of its live searches and of reranking for grades, and how many searches were recorded."""
+    """Calls of one question, seconds of its live searches and of reranking for grades, and how many searches were recorded.
+
+    `lookups` are searches of the web: recorded and replayed as calls are, but no model was asked.
+    """
 
     calls: list[Call] = field(default_factory=list)
+    lookups: list[Call] = field(default_factory=list)
     search_s: float = 0.0
     grading_s: float = 0.0
     recorded_searches: int = 0
@@ -81,6 +85,13 @@ def record_call(call: Call) -> None:
     """Add a call to the meter in force, if any."""
     if (meter := _meter.get()) is not None:
         meter.calls.append(call)
+
+
+def record_lookup(lookup: Call) -> None:
+    """Add a search of the web to the meter in force, if any; its seconds are those of a search."""
+    if (meter := _meter.get()) is not None:
+        meter.lookups.append(lookup)
+        meter.search_s += lookup.latency_s
 
 
 def record_search(seconds: float | None) -> None:

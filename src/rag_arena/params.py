@@ -270,6 +270,25 @@ class Report(Section):
     focus: str = Field(description="the cell whose numbers `dvc exp show` compares, as strategy-mode; empty: the grid's last")
 
 
+class Web(Section):
+    """A search engine outside the corpus. How requests travel is `llm.transport`'s."""
+
+    base_url: str = Field(
+        description="searxng: the instance's root, as http://localhost:8888; wikipedia: its api.php, as "
+        "https://en.wikipedia.org/w/api.php"
+    )
+    api_key_env: str = Field(description="environment variable that holds a bearer token; empty: none is sent")
+
+    @field_validator("base_url")
+    @classmethod
+    def _keeps_no_password(cls, value: str) -> str:
+        if "@" in value.partition("//")[2].partition("/")[0]:
+            raise ValueError(
+                "must not hold a password, which would be kept with the results; put a token in api_key_env's variable"
+            )
+        return value
+
+
 class Params(Section):
     """The whole of params.yaml."""
 

@@ -16,6 +16,8 @@ from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import Call, Meter
 from rag_arena.params import NO_MODE, Params, validate
 from rag_arena.records import Cell, Question
+from rag_arena.retrieval.web import WebSearch
+from rag_arena.scoring import evidence
 from rag_arena.stages.index import index
 from rag_arena.stages.resolve import resolve
 from rag_arena.stages.retrieve import retrieve
@@ -23,6 +25,7 @@ from rag_arena.stages.run import Inputs, Outputs, call_rows, gather_or_raise, qu
 from rag_arena.strategies.state import State, Toolbox
 from tests.strategies.harness import nobody
 from tests.stub import Answer, Stub, completion, sensible
+from tests.webstub import PAGES, searxng
 
 CORPUS = [
     {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps."},
@@ -80,7 +83,8 @@ def play(
 
     async def work() -> Outputs:
         async with connect(changed_params.llm, ledger) as client:
-            return await run(cell, changed_params, inputs, *chat_models(changed_params, [client, client]))
+            web = WebSearch(ledger, changed_params.llm.transport)
+            return await run(cell, changed_params, inputs, *chat_models(changed_params, [client, client]), web)
 
     return asyncio.run(work())
 
@@ -248,6 +252,42 @@ def test_call_rows_carry_every_field_of_a_call() -> None:
             "replayed": True,
         }
     ]
+
+
+def test_what_the_web_found_is_context_but_never_gold_and_its_search_is_kept_but_no_model_call(
+    params: Params, inputs: Inputs, stub: Stub, ledger: Ledger
+) -> None:
+    changes = {
+        "strategy.corrective": {
+            "k": 1,
+            "max_tokens": 16,
+            "grader": "cross_encoder",
+            "relevance": {"tau": 0.5, "temperature": 1.0},
+            "upper": 1.0,
+            "lower": 1.0,
+            "strips": "sentences",
+            "strip_length": 1,
+            "strip_filter": 0.0,
+            "max_strips": 1,
+            "elsewhere": "searxng",
+            "web": {"base_url": stub.url.removesuffix("/v1"), "api_key_env": ""},
+            "widen_factor": 1,
+            "rewrite_tokens": 8,
+        }
+    }
+    stub.behave = lambda body: searxng("?", PAGES[2:]) if "path" in body else completion("cheese")
+    done = play(Cell("corrective", "dense"), params, inputs, stub, ledger, changes)
+    row = by_id(done.answers)["q3"]
+    web_id = f"web:{PAGES[2][0]}"
+    assert (row["retrieved_ids"], row["used_ids"]) == (["d3", web_id], [web_id])
+    assert row["contexts"] == ["Cheese\nCheese is made of milk."]
+    assert evidence.recall(row["used_ids"], ["d3"]) == evidence.precision(row["used_ids"], ["d3"]) == 0
+    calls = [(c["position"], c["node"], c["tokens_in"]) for c in done.calls.to_pylist() if c["question_id"] == "q3"]
+    assert calls == [(0, "rewrite", 10), (1, "generate", 10), (2, "search", 0)]
+    assert row["llm_calls"] == 2
+    asked = len(stub.requests)
+    again = play(Cell("corrective", "dense"), params, inputs, stub, ledger, changes)
+    assert (again.answers, len(stub.requests)) == (done.answers, asked)
 
 
 # Corrected and changed

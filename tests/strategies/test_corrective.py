@@ -6,14 +6,17 @@ from typing import Any
 import pytest
 from pydantic import ValidationError
 
+from rag_arena.llm.ledger import Ledger
 from rag_arena.records import Document
 from rag_arena.retrieval.retriever import Retrievers
+from rag_arena.retrieval.web import WebSearch
 from rag_arena.strategies.corrective.graph import Settings
 from rag_arena.strategies.corrective.nodes import action_of, keywords
 from rag_arena.strategies.corrective.strips import Strip, best, recomposed, split
 from rag_arena.strategies.prompts import Prompts
 from tests.strategies.harness import DOCUMENTS, QUESTION, Answers, hit, path
-from tests.stub import Answer, Body, completion, words
+from tests.stub import Answer, Body, completion, serve, words
+from tests.webstub import PAGES, both
 
 UPPER, LOWER = 0.7, 0.3
 REWRITE_TOKENS = 8
@@ -34,6 +37,7 @@ def settings(**changes: Any) -> Settings:
         "elsewhere": "second_lane",
         "widen_factor": 2,
         "rewrite_tokens": REWRITE_TOKENS,
+        "web": {"base_url": "", "api_key_env": ""},
     }
     return Settings.model_validate({**defaults, **changes})
 
@@ -270,3 +274,40 @@ def test_a_model_that_evaluates_is_asked_once_per_document_and_its_strips_are_th
     assert [body["max_tokens"] for body in graphs.stub.requests] == [1, 1, 16]
     assert {grade["source"] for grade in state["trace"][1]["grades"]} == {"logprobs"}
     assert (state["trace"][2]["action"], state["used"]) == ("correct", ["d1"])
+
+
+# The web
+
+
+@pytest.mark.parametrize(("elsewhere", "path_"), [("searxng", ""), ("wikipedia", "/w/api.php")])
+def test_incorrect_may_search_the_web_and_refine_what_it_finds(
+    graphs: Answers, tiny: Retrievers, ledger: Ledger, elsewhere: str, path_: str
+) -> None:
+    with serve(both) as engine:
+        web = {"base_url": engine.url.removesuffix("/v1") + path_, "api_key_env": ""}
+        graphs.stub.behave = rewriting("Rhine, source")
+        state = graphs.one(
+            "corrective",
+            settings(k=1, elsewhere=elsewhere, web=web),
+            [hit("d3", 0.3)],
+            relevance=by_word({"Alps": 0.9, "milk": 0.1, "Bohemia": 0.5, "North Sea": 0.1}),
+            embed=tiny.embed,
+            web=WebSearch(ledger, graphs.llm().transport),
+        )
+    found = [f"web:{url}" for url, _, _ in PAGES[: 2 * 1]]
+    assert state["retrieved"] == ["d3", *found]
+    assert state["used"] == found
+    expected = "Rhine: The Rhine begins in the Alps.\n\nElbe: The Elbe begins in Bohemia."
+    assert graphs.stub.prompts[-1] == Prompts("corrective").render("answer", question=QUESTION, context=expected)
+    step = state["trace"][4]
+    assert (step["elsewhere"], step["query"]) == (elsewhere, "Rhine source")
+    assert step["titles"] == dict(zip(found, ["Rhine", "Elbe"], strict=True))
+    assert [h["score"] for h in step["hits"]] == [1 / 1, 1 / 2]
+    text = f"{PAGES[0][1]}\n{PAGES[0][2]}"
+    assert step["hits"][0]["cosine"] == round(float(tiny.embed(text) @ tiny.embed("Rhine source")), 6)
+
+
+@pytest.mark.parametrize("elsewhere", ["searxng", "wikipedia"])
+def test_a_search_of_the_web_needs_an_address(elsewhere: str) -> None:
+    with pytest.raises(ValidationError, match=f"web.base_url must start with http:// or https:// when elsewhere is {elsewhere}"):
+        settings(elsewhere=elsewhere)

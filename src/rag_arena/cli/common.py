@@ -63,14 +63,14 @@ def calibrated(mode: str) -> "Calibrated":
 def with_model(llm: Llm, work: Callable[[Any], Awaitable[T]]) -> T:
     """Run asynchronous work with a client whose calls go through the ledger."""
 
-    async def only(clients: Sequence[Any]) -> T:
+    async def only(clients: Sequence[Any], _: Ledger) -> T:
         return await work(clients[0])
 
     return with_models([llm], only)
 
 
-def with_models(llms: Sequence[Llm], work: Callable[[Sequence[Any]], Awaitable[T]]) -> T:
-    """Run asynchronous work with a client per model; models that are configured alike share one."""
+def with_models(llms: Sequence[Llm], work: Callable[[Sequence[Any], Ledger], Awaitable[T]]) -> T:
+    """Run asynchronous work with a client per model (models that are configured alike share one) and the ledger behind them."""
     from rag_arena.llm.client import connect
 
     ledger = Ledger(default_path())
@@ -81,7 +81,7 @@ def with_models(llms: Sequence[Llm], work: Callable[[Sequence[Any]], Awaitable[T
             for position, llm in enumerate(llms):
                 first = llms.index(llm)
                 opened.append(opened[first] if first < position else await stack.enter_async_context(connect(llm, ledger)))
-            return await work(opened)
+            return await work(opened, ledger)
 
     try:
         return asyncio.run(connected())

@@ -69,6 +69,7 @@ def ask(
     """Answer one question and print the path it took. Example: arena ask "Who designed Hero?" --strategy self_corrective"""
     from rag_arena.explain import CallSummary, path
     from rag_arena.llm.client import chat_models
+    from rag_arena.retrieval.web import WebSearch
     from rag_arena.stages.resolve import resolve
     from rag_arena.stages.run import Inputs, ask
 
@@ -92,8 +93,9 @@ def ask(
         ),
     )
 
-    async def work(clients: Any) -> Any:
-        return await ask(cell, params, inputs, *chat_models(params, clients), question)
+    async def work(clients: Any, ledger: Any) -> Any:
+        web = WebSearch(ledger, params.llm.transport)
+        return await ask(cell, params, inputs, *chat_models(params, clients), question, web)
 
     state, meter = with_models([params.llm, params.small_llm], work)
     documents = artifacts.documents(corpus)

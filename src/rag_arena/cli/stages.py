@@ -108,6 +108,7 @@ def resolve(strategy: Strategy, mode: Mode) -> None:
 def run(strategy: Strategy, retrieval: Mode) -> None:
     """Answer the evaluation split with one cell. Example: arena run vanilla hybrid"""
     from rag_arena.llm.client import chat_models
+    from rag_arena.retrieval.web import WebSearch
     from rag_arena.stages.run import Inputs, Outputs, run
 
     params = params_in_force()
@@ -127,8 +128,8 @@ def run(strategy: Strategy, retrieval: Mode) -> None:
         ),
     )
 
-    async def work(clients: Any) -> Outputs:
-        return await run(cell, params, inputs, *chat_models(params, clients))
+    async def work(clients: Any, ledger: Any) -> Outputs:
+        return await run(cell, params, inputs, *chat_models(params, clients), WebSearch(ledger, params.llm.transport))
 
     done = with_models([params.llm, params.small_llm], work)
     save(layout.run(cell, "answers"), done.answers)

@@ -16,6 +16,7 @@ from rag_arena.params import NO_MODE, Params
 from rag_arena.progress import bar
 from rag_arena.records import Cell, Hit, Question
 from rag_arena.retrieval.retriever import RecordedRetriever
+from rag_arena.retrieval.web import WebSearch
 from rag_arena.stages.retrieve import open_retrievers
 from rag_arena.strategies.prompts import Prompts
 from rag_arena.strategies.state import State, Toolbox
@@ -45,7 +46,9 @@ class Outputs:
     timings: pa.Table
 
 
-async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel) -> Outputs:
+async def run(
+    cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel, web: WebSearch | None = None
+) -> Outputs:
     """Answer every question of the evaluation split, many at once.
 
     A failing question is recorded with its error.
@@ -56,7 +59,7 @@ async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, smal
     """
     chosen = questions_of(inputs.questions, inputs.sample)
     graph = strategies.build(cell.strategy)
-    toolbox = _toolbox(cell, params, inputs, model, small_model)
+    toolbox = _toolbox(cell, params, inputs, model, small_model, web)
     k = 0 if cell.retrieval == NO_MODE else toolbox.settings.k
     first_pass = {q.question_id: toolbox.retriever.search(q.text, k) if k else [] for q in chosen}
     slots = asyncio.Semaphore(1 if toolbox.settings.one_by_one else params.llm.transport.max_concurrency)
@@ -92,7 +95,13 @@ async def run(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, smal
 
 
 async def ask(
-    cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel, question: str
+    cell: Cell,
+    params: Params,
+    inputs: Inputs,
+    model: ChatModel,
+    small_model: ChatModel,
+    question: str,
+    web: WebSearch | None = None,
 ) -> tuple[State, Meter]:
     """Answer one question of the user's, outside any sample.
 
@@ -103,7 +112,7 @@ async def ask(
     if (cell.strategy in params.floor) != (cell.retrieval == NO_MODE):
         mend = f"choose {NO_MODE} as its retrieval" if cell.strategy in params.floor else "choose a retrieval mode"
         raise ArenaError(f"{cell}: {cell.strategy} {'never retrieves' if cell.strategy in params.floor else 'retrieves'}; {mend}")
-    toolbox = _toolbox(cell, params, inputs, model, small_model)
+    toolbox = _toolbox(cell, params, inputs, model, small_model, web)
     with metered() as meter:
         state: State = await graph.ainvoke({"question": question}, context=toolbox)
     return state, meter
@@ -137,7 +146,7 @@ async def gather_or_raise(work: Sequence[Any]) -> list[Any]:
 
 
 def call_rows(question_id: str, meter: Meter) -> list[dict[str, Any]]:
-    """A meter's calls as rows of the calls artifact."""
+    """A meter's calls, then its lookups, as rows of the calls artifact."""
     return [
         {
             "question_id": question_id,
@@ -152,7 +161,7 @@ def call_rows(question_id: str, meter: Meter) -> list[dict[str, Any]]:
             "latency_s": call.latency_s,
             "replayed": call.replayed,
         }
-        for position, call in enumerate(meter.calls)
+        for position, call in enumerate([*meter.calls, *meter.lookups])
     ]
 
 
@@ -202,14 +211,14 @@ def _refuse_too_many_failures(cell: Cell, rows: list[dict[str, Any]], limit: flo
         )
 
 
-def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel) -> Toolbox:
+def _toolbox(
+    cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel, web: WebSearch | None
+) -> Toolbox:
     prompts = Prompts(cell.strategy)
     if cell.retrieval == NO_MODE:
         floor = strategies.settings(cell.strategy, params)
-        nothing = RecordedRetriever({}, 0, _no_evidence)
-        return Toolbox(
-            floor, model, small_model, prompts, nothing, nothing, _no_evidence, _no_evidence, _no_evidence, _no_evidence
-        )
+        none, nothing = _no_evidence, RecordedRetriever({}, 0, _no_evidence)
+        return Toolbox(floor, model, small_model, prompts, nothing, nothing, none, none, none, none)
     assert inputs.corpus is not None
     assert inputs.index is not None
     assert inputs.hits is not None
@@ -236,6 +245,7 @@ def _toolbox(cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small
         lambda query, texts: opened.relevance(query, texts, settings.relevance),
         opened.embed,
         artifacts.documents(corpus).__getitem__,
+        web=web,
     )
 
 

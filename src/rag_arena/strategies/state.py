@@ -11,6 +11,7 @@ from rag_arena.embedders import Floats
 from rag_arena.llm.client import ChatModel
 from rag_arena.records import Document, Hit
 from rag_arena.retrieval.retriever import Retriever
+from rag_arena.retrieval.web import WebSearch
 from rag_arena.strategies.prompts import Prompts
 
 
@@ -62,6 +63,7 @@ class Toolbox:
     rewrites and verifies (the same one unless configured otherwise). `second_lane` is a retriever unlike the cell's own.
     `relevance` is the reranker's probability of relevance, through the calibrated sigmoid. `embed` gives a text's dense vector.
     `earlier` are the questions that this cell has answered before, where a strategy remembers them.
+    `web` searches outside the corpus, where something can be recorded.
     """
 
     settings: Any
@@ -75,6 +77,7 @@ class Toolbox:
     embed: Callable[[str], Floats]
     document: Callable[[str], Document]
     earlier: list[Earlier] = field(default_factory=list)
+    web: WebSearch | None = None
 
 
 Tools = Runtime[Toolbox]

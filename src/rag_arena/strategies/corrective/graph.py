@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from pydantic import Field, model_validator
 
-from rag_arena.params import Positive, Relevance, Share, Threshold, calibrated
+from rag_arena.params import Positive, Relevance, Share, Threshold, Web, calibrated
 from rag_arena.strategies.base import StrategySettings
 
 if TYPE_CHECKING:
@@ -35,7 +35,10 @@ class Settings(StrategySettings):
     max_strips: Positive = Field(
         description="strips kept of what was retrieved, and as many of what was found elsewhere; paper: 5"
     )
-    elsewhere: Literal["second_lane"] = Field(description="second_lane: the other lexical or dense lane, without what was seen")
+    elsewhere: Literal["second_lane", "searxng", "wikipedia"] = Field(
+        description="second_lane: the other lexical or dense lane, without what was seen; the others search the web"
+    )
+    web: Web = Field(description="the engine, where elsewhere is searxng or wikipedia")
     widen_factor: Positive = Field(description="documents looked at elsewhere, as a multiple of k")
     rewrite_tokens: Positive = Field(description="longest list of keywords, in tokens")
 
@@ -43,6 +46,12 @@ class Settings(StrategySettings):
     def _in_order(self) -> "Settings":
         if isinstance(self.upper, float) and isinstance(self.lower, float) and self.upper < self.lower:
             raise ValueError(f"upper ({self.upper:g}) must not be under lower ({self.lower:g})")
+        return self
+
+    @model_validator(mode="after")
+    def _has_url(self) -> "Settings":
+        if self.elsewhere != "second_lane" and not self.web.base_url.startswith(("http://", "https://")):
+            raise ValueError(f"web.base_url must start with http:// or https:// when elsewhere is {self.elsewhere}")
         return self
 
     @property

@@ -4,8 +4,11 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from rag_arena.decisions import ENOUGH, keep_step, verdict_step
-from rag_arena.records import Hit
+from rag_arena.embedders import cosines
+from rag_arena.records import Document, Hit
 from rag_arena.strategies.corrective.strips import Strip, best, recomposed, split
 from rag_arena.strategies.nodes.grade import grades
 from rag_arena.strategies.state import State, Toolbox, Tools
@@ -58,12 +61,25 @@ def _terms(text: str) -> set[str]:
 
 
 async def search(state: State, runtime: Tools) -> State:
-    """Fetch by the keywords from the second lane, without documents that were seen."""
-    tools = runtime.context
-    found = tools.second_lane.search(
-        state["query"], tools.settings.widen_factor * tools.settings.k, frozenset(state["retrieved"])
-    )
-    return {"found": found, "retrieved": ids(found), "trace": [hits_step("search", found, query=state["query"])]}
+    """Fetch by the keywords from elsewhere: the second lane without documents that were seen, or the web."""
+    tools, query = runtime.context, state["query"]
+    settings = tools.settings
+    wide = settings.widen_factor * settings.k
+    if settings.elsewhere == "second_lane":
+        found, pages = tools.second_lane.search(query, wide, frozenset(state["retrieved"])), []
+    else:
+        assert tools.web is not None
+        pages = await tools.web.search("search", settings.elsewhere, settings.web, query, wide)
+        found = _ranked(pages, query, tools)
+    titles = {page.doc_id: page.title for page in pages}
+    step = hits_step("search", found, query=query, elsewhere=settings.elsewhere, **({"titles": titles} if titles else {}))
+    return {"found": found, "documents": {page.doc_id: page for page in pages}, "retrieved": ids(found), "trace": [step]}
+
+
+def _ranked(pages: Sequence[Document], query: str, tools: Toolbox) -> list[Hit]:
+    """Pages as hits: engines' own scores cannot be compared, so a score is the reciprocal rank."""
+    similar = cosines(np.stack([tools.embed(page.full_text) for page in pages]), tools.embed(query)) if pages else []
+    return [Hit(page.doc_id, 1 / rank, cosine) for rank, (page, cosine) in enumerate(zip(pages, similar, strict=True), 1)]
 
 
 async def refine(state: State, runtime: Tools) -> State:

@@ -1,0 +1,66 @@
+"""Replies of SearXNG and MediaWiki, for the stub server to send."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from tests.stub import Answer, Body
+
+Page = tuple[str, str, str]  # URL, title, text
+PAGES = [
+    ("https://rivers.example/rhine", "Rhine", "The Rhine begins in the Alps. It ends in the North Sea."),
+    ("https://rivers.example/elbe", "Elbe", "The Elbe begins in Bohemia."),
+    ("https://dairy.example/cheese", "Cheese", "Cheese is made of milk."),
+]
+
+
+def sends(reply: Any, status: int = 200) -> Answer:
+    return Answer(status, json.dumps(reply).encode(), {"content-type": "application/json"})
+
+
+def searxng(query: str, pages: Sequence[Page] = PAGES, unresponsive: Sequence[str] = ()) -> Answer:
+    """As GET /search?format=json of SearXNG replies."""
+    return sends(
+        {
+            "query": query,
+            "number_of_results": 0,
+            "results": [
+                {
+                    "url": url,
+                    "title": title,
+                    "content": text,
+                    "engine": "stub",
+                    "engines": ["stub"],
+                    "score": 1 / rank,
+                    "category": "general",
+                }
+                for rank, (url, title, text) in enumerate(pages, 1)
+            ],
+            "answers": [],
+            "corrections": [],
+            "infoboxes": [],
+            "suggestions": [],
+            "unresponsive_engines": [[name, "timeout"] for name in unresponsive],
+        }
+    )
+
+
+def mediawiki(pages: Sequence[Page] = PAGES) -> Answer:
+    """As action=query with generator=search and prop=extracts replies: pages by id, their rank in `index`; none, no query."""
+    found = [
+        {"pageid": 100 - rank, "ns": 0, "title": title, "index": rank, "extract": text, "fullurl": url}
+        for rank, (url, title, text) in enumerate(pages, 1)
+    ]
+    reply: dict[str, Any] = {"batchcomplete": True}
+    if found:
+        reply |= {"continue": {"gsroffset": len(found)}, "query": {"pages": sorted(found, key=lambda page: page["pageid"])}}
+    return sends(reply)
+
+
+def both(body: Body) -> Answer:
+    """A server of the two formats."""
+    if body["path"] == "/search" and body.get("format") == "json":
+        return searxng(body["q"])
+    if body["path"] == "/w/api.php" and body.get("generator") == "search":
+        return mediawiki(PAGES[: int(body["gsrlimit"])])
+    return sends({"error": "no such page"}, 404)
