@@ -379,6 +379,20 @@ def test_any_table_of_the_results_is_printed_by_name(finished: Project) -> None:
     assert {"strategy", "failure", *(cell.strategy for cell in CELLS)} <= set(shown)
 
 
+def test_a_table_may_be_cut_to_the_rows_with_given_values(finished: Project) -> None:
+    everything, vanilla = (finished.ok("table", "scores", *where) for where in ((), ("strategy=vanilla",)))
+    assert "no_retrieval" in everything
+    assert "no_retrieval" not in vanilla
+    assert "vanilla" in vanilla
+    where = ("question_type=multi_hop", "strategy=vanilla")
+    assert len(finished.ok("table", "scores", *where).splitlines()) < len(vanilla.splitlines())
+
+
+def test_a_column_that_a_table_does_not_have_is_refused_with_the_nearest(finished: Project) -> None:
+    line = "arena: results/scores.parquet: no column 'strateg'; did you mean strategy?"
+    assert refusal(finished, "table", "scores", "strateg=vanilla") == line
+
+
 def test_tables_before_any_run_are_refused_as_missing(small_project: Project) -> None:
     assert refusal(small_project, "table") == "arena: results: no tables; run `snakemake --cores 4` in the project's folder"
 

@@ -5,7 +5,9 @@ from typing import Any
 
 from rich.console import Console
 
-from rag_arena.explain import CallSummary, path
+from rag_arena import decisions
+from rag_arena.explain import path
+from rag_arena.metering import Call
 from rag_arena.records import Document
 
 DOCUMENTS = {
@@ -20,12 +22,12 @@ def hit(doc_id: str, score: float = 0.5, cosine: float = 0.25) -> dict[str, Any]
     return {"doc_id": doc_id, "score": score, "cosine": cosine}
 
 
-def call(node: str, tokens_in: int = 10, replayed: bool = False) -> CallSummary:
-    return CallSummary(node, tokens_in, 3, 0.5, replayed)
+def call(node: str, tokens_in: int = 10, replayed: bool = False) -> Call:
+    return Call(node, "key", "{}", "{}", "{}", tokens_in, 3, 0.5, replayed)
 
 
 def shown(
-    trace: list[dict[str, Any]], calls: list[CallSummary] | None = None, gold: tuple[str, ...] = (), heading: str = "cell"
+    trace: list[dict[str, Any]], calls: list[Call] | None = None, gold: tuple[str, ...] = (), heading: str = "cell"
 ) -> list[str]:
     """The lines of the tree, without colours."""
     console = Console(width=160, record=True, file=io.StringIO(), emoji=False)
@@ -69,6 +71,58 @@ def test_without_missed_gold_documents_none_are_told() -> None:
 def test_a_gold_document_that_a_correction_brings_was_seen() -> None:
     correct = {"node": "correct", "correction": "widen", "hits": [hit("d3")]}
     assert "never seen" not in "\n".join(shown([RETRIEVE, correct], gold=("d3",)))
+
+
+def test_a_decision_says_what_was_asked_the_verdict_and_how_surely() -> None:
+    sure = decisions.verdict_step("route", decisions.RETRIEVE, True, p=0.8125, source="logprobs", choice="one")
+    unsure = decisions.verdict_step("grade", decisions.ENOUGH, None, action="ambiguous", upper=0.75)
+    found = [line.strip("└├─ ") for line in shown([sure, unsure])[1:]]
+    assert found == [
+        "route  retrieve? yes  p 0.812  by logprobs  choice one",
+        "grade  enough? undecided  action ambiguous  upper 0.750",
+    ]
+
+
+def test_pieces_of_documents_show_their_fate_their_score_and_the_beginning_of_their_text() -> None:
+    strip = {"doc_id": "d1", "position": 2, "p": 0.25, "kept": False, "text": "w" * 500}
+    found = "\n".join(shown([{"node": "refine", "strips": [strip]}], gold=("d1",)))
+    assert "dropped d1 strip 2  0.250" in found
+    assert found.count("w") == 200
+    assert found.count("gold") == 2, "the strip's, and its document's that was never found"
+
+
+def test_a_segment_shows_its_document_its_scores_and_its_text() -> None:
+    scores = {"supported": 0.5, "useful": None, "kept": True}
+    step = {"node": "critique", "segment": 1, "doc_id": "d1", "text": "In the Alps.", **scores}
+    found = [line.strip("└├─│ ") for line in shown([step], gold=("d1",))[1:3]]
+    assert found == ["critique  segment 1  doc_id d1 gold  supported 0.500  useful -  kept yes", "text: In the Alps."]
+
+
+def test_sub_queries_and_claims_stand_on_a_line_of_their_own() -> None:
+    found = "\n".join(shown([{"node": "rewrite", "queries": ["Where is [it]?", "Who?"], "unsupported": []}]))
+    assert "queries: Where is [it]? | Who?" in found
+    assert "unsupported: none" in found
+
+
+def test_calls_of_a_second_round_stand_under_the_second_round() -> None:
+    trace = [{"node": "grade"}, {"node": "rewrite"}, {"node": "grade"}, {"node": "generate"}]
+    calls = [call("grade", 1), call("grade", 2), call("rewrite", 4), call("grade", 8), call("generate", 16)]
+    assert [line.split("call")[1] for line in shown(trace, calls) if "call" in line] == [
+        "s: 3 tokens in, 6 out, 1.00 s",
+        ": 4 tokens in, 3 out, 0.50 s",
+        ": 8 tokens in, 3 out, 0.50 s",
+        ": 16 tokens in, 3 out, 0.50 s",
+    ]
+
+
+def test_a_call_that_comes_after_its_step_goes_back_to_it() -> None:
+    found = shown([{"node": "search"}, {"node": "generate"}], [call("generate", 1), call("search", 2)])
+    assert [line.strip("└├─│ ").split(" token")[0] for line in found[1:]] == ["search", "call: 2", "generate", "call: 1"]
+
+
+def test_a_call_whose_name_no_step_has_stands_under_the_next_step() -> None:
+    found = shown([{"node": "generate"}], [call("other", 1), call("generate", 2, replayed=True)])
+    assert found[-1].strip("└├─│ ") == "2 calls: 3 tokens in, 6 out, 1.00 s, 1 replayed"
 
 
 def test_a_grade_says_what_became_of_its_document() -> None:

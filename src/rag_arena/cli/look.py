@@ -11,6 +11,7 @@ from rich.markup import escape
 from rag_arena import artifacts, layout, strategies
 from rag_arena.cli.common import calibrated, params_in_force, with_models
 from rag_arena.errors import ArenaError
+from rag_arena.metering import Call
 from rag_arena.params import NO_MODE, load, nearest
 from rag_arena.records import NOT_ASKED, Cell
 from rag_arena.wording import count
@@ -34,8 +35,9 @@ def table(
     name: Annotated[
         str, typer.Argument(help="a table of results/, e.g. retrieval_quality; without it, their names are listed")
     ] = "",
+    where: Annotated[list[str] | None, typer.Argument(help="only rows with these values, as column=value")] = None,
 ) -> None:
-    """Print a table of results/. Example: arena table retrieval_quality"""
+    """Print a table of results/. Example: arena table decisions question_type=all decision=keep"""
     from rich.box import SIMPLE
     from rich.table import Table
 
@@ -48,8 +50,12 @@ def table(
     if name not in known:
         raise ArenaError(f"{layout.result(name)}: missing{nearest(name, list(known))}")
     rows = pq.read_table(known[name])
+    wanted = dict(condition.partition("=")[::2] for condition in where or [])
+    for column in wanted:
+        if column not in rows.column_names:
+            raise ArenaError(f"{known[name]}: no column {column!r}{nearest(column, rows.column_names)}")
     shown = Table(*rows.column_names, box=SIMPLE, pad_edge=False)
-    for row in rows.to_pylist():
+    for row in (r for r in rows.to_pylist() if all(str(r[column]) == value for column, value in wanted.items())):
         shown.add_row(*(_cell_text(value) for value in row.values()))
     Console(emoji=False, width=1000).print(shown)  # as wide as it needs: a table that is cut says nothing
 
@@ -67,7 +73,7 @@ def ask(
     retrieval: Annotated[str, typer.Option(help="a retrieval mode; none for a strategy without retrieval")] = "hybrid",
 ) -> None:
     """Answer one question and print the path it took. Example: arena ask "Who designed Hero?" --strategy self_corrective"""
-    from rag_arena.explain import CallSummary, path
+    from rag_arena.explain import path
     from rag_arena.llm.client import chat_models
     from rag_arena.retrieval.web import WebSearch
     from rag_arena.stages.resolve import resolve
@@ -99,12 +105,11 @@ def ask(
 
     state, meter = with_models([params.llm, params.small_llm], work)
     documents = artifacts.documents(corpus)
-    calls = [CallSummary(c.node, c.tokens_in, c.tokens_out, c.latency_s, c.replayed) for c in meter.calls]
     console = Console(emoji=False)
-    console.print(path(f"{question}  ({cell})", state["trace"], calls, documents.__getitem__, ()))
-    tokens = sum(c.tokens_in + c.tokens_out for c in calls)
-    seconds = meter.search_s + meter.grading_s + sum(c.latency_s for c in calls)
-    console.print(f"{count(len(calls), 'call')}, {count(tokens, 'token')}, {seconds:.2f} s", highlight=False)
+    console.print(path(f"{question}  ({cell})", state["trace"], meter.calls, documents.__getitem__, ()))
+    tokens = sum(c.tokens_in + c.tokens_out for c in meter.calls)
+    seconds = meter.search_s + meter.grading_s + sum(c.latency_s for c in meter.calls)
+    console.print(f"{count(len(meter.calls), 'call')}, {count(tokens, 'token')}, {seconds:.2f} s", highlight=False)
     console.print(f"[bold]answer:[/bold] {escape(state['answer'])}", highlight=False)
 
 
@@ -113,7 +118,7 @@ def trace(
     question_id: Annotated[str, typer.Argument(help="an id of the evaluation split, as in results/scores.parquet")],
 ) -> None:
     """Print the path of one question in every cell, gold documents marked. Example: arena trace demo_003"""
-    from rag_arena.explain import CallSummary, path
+    from rag_arena.explain import path
 
     params = load(layout.PARAMS)
     questions = {row["question_id"]: row for row in artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS).to_pylist()}
@@ -139,9 +144,9 @@ def trace(
             where = layout.run(cell, "answers") if row is None else layout.result("scores")
             raise ArenaError(f"{where}: nothing of question {question_id!r} in {cell}; run `snakemake --cores 4`")
         calls = [
-            CallSummary(c["node"], c["tokens_in"], c["tokens_out"], c["latency_s"], c["replayed"])
-            for c in artifacts.read(layout.run(cell, "calls"), artifacts.CALLS).to_pylist()
-            if c["question_id"] == question_id
+            Call(**{key: value for key, value in row.items() if key not in artifacts.CALLS.key})
+            for row in artifacts.read(layout.run(cell, "calls"), artifacts.CALLS).to_pylist()
+            if row["question_id"] == question_id
         ]
         console.print()
         console.print(path(str(cell), json.loads(row["trace"]), calls, documents.__getitem__, question["gold_ids"]))

@@ -3,7 +3,7 @@
 import asyncio
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from typing import Any
 
 import pyarrow as pa
@@ -147,22 +147,10 @@ async def gather_or_raise(work: Sequence[Any]) -> list[Any]:
 
 def call_rows(question_id: str, meter: Meter) -> list[dict[str, Any]]:
     """A meter's calls, then its lookups, as rows of the calls artifact."""
-    return [
-        {
-            "question_id": question_id,
-            "position": position,
-            "node": call.node,
-            "key": call.key,
-            "endpoint": call.endpoint,
-            "request": call.request,
-            "reply": call.reply,
-            "tokens_in": call.tokens_in,
-            "tokens_out": call.tokens_out,
-            "latency_s": call.latency_s,
-            "replayed": call.replayed,
-        }
-        for position, call in enumerate([*meter.calls, *meter.lookups])
-    ]
+    columns = artifacts.CALLS.schema.names
+    made = enumerate([*meter.calls, *meter.lookups])
+    rows = [{"question_id": question_id, "position": position, **asdict(call)} for position, call in made]
+    return [{column: row[column] for column in columns} for row in rows]
 
 
 async def _invoke(graph: Any, question: Question, toolbox: Toolbox) -> tuple[State, str | None]:
