@@ -13,6 +13,7 @@ from rag_arena.records import Cell
 from rag_arena.sources import labels
 from rag_arena.stages.calibrate import Calibrated
 from tests.project import QUESTIONS, Project
+from tests.stub import Stub
 from tests.test_cli import refusal
 
 GATE = Cell("self_corrective", "dense")
@@ -105,6 +106,16 @@ def test_a_sheet_that_cannot_be_read_is_refused_and_left_as_it_is(own: Project) 
     path.write_text("my work\n")
     assert refusal(own, "label", "dense").startswith("arena: data/labels.csv: must begin with the line question_id,doc_id")
     assert path.read_text() == "my work\n"
+
+
+def test_ask_fills_thresholds_in_from_the_calibration(own: Project, stub: Stub) -> None:
+    own.point_at(stub.url)
+    shown = own.ok("ask", QUESTIONS[0][1], "--strategy", "self_corrective", "--retrieval", "dense", COLUMNS="160")
+    assert f"threshold {threshold(own)[0]}" in shown
+
+
+def test_without_a_label_calibration_says_how_to_make_some(project: Project) -> None:
+    assert "no retrieval is labelled: auto is refused; `arena label` writes the sheet" in project.ok("calibration", "dense")
 
 
 # Verdicts

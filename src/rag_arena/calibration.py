@@ -49,7 +49,10 @@ def sentences(params: Params, calibrated: Calibrated, in_force: Mapping[Cell, An
             f"relevance: tau {sigmoid['tau']:.4f}, T {sigmoid['temperature']:.4f}, fitted to {sigmoid['n_relevant']} gold and "
             f"{sigmoid['n_other']} other documents; typed for hybrid_rerank: {typed.tau:g}, {typed.temperature:g}"
         )
-    if not calibrated.thresholds.to_pylist()[0]["n_bad"]:
+    counts = calibrated.thresholds.to_pylist()[0]
+    if not any(counts[f"n_{label}"] for label in ("good", "acceptable", "bad")):
+        yield "no retrieval is labelled: auto is refused; `arena label` writes the sheet to fill in"
+    elif not counts["n_bad"]:
         yield "no retrieval is labelled bad: nothing here shows that a correction is needed, and auto corrects none of these"
     for cell, resolved in in_force.items():
         settings = {row["key"]: (json.loads(row["value"]), row["origin"]) for row in resolved.to_pylist()}
