@@ -1,20 +1,26 @@
-"""A small project folder with hand-made data, and `arena` in it as a process of its own."""
+"""A small project folder with hand-made data, and `arena` in it."""
 
 import hashlib
+import io
 import json
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Iterable, Mapping
+from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
+from subprocess import CompletedProcess
 from typing import Any
+from unittest.mock import patch
 
 import yaml
 
 from rag_arena import artifacts, layout
 from rag_arena.artifacts import Artifact
+from rag_arena.cli import main
 from rag_arena.compose import compose
 from rag_arena.params import Params, validate
 from rag_arena.records import Cell
@@ -25,6 +31,7 @@ from rag_arena.stages.resolve import resolve
 from rag_arena.stages.retrieve import retrieve
 
 ROOT = Path(__file__).parent.parent
+PROCESS = (sys.executable, "-m", "rag_arena")
 DATASET = "data/rivers"
 CORPUS = [
     {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps."},
@@ -57,11 +64,32 @@ class Project:
 
     folder: Path
 
-    def arena(self, *arguments: str, program: tuple[str, ...] = ("-m", "rag_arena"), **environment: str | None) -> Any:
-        """Run one command of the command line; a variable given as None is taken out of its environment."""
+    def arena(self, *arguments: str, program: tuple[str, ...] = (), **environment: str | None) -> CompletedProcess[str]:
+        """Run one command of the command line; a variable given as None is taken out of its environment.
+
+        It runs in this process, since half of a short command is its start; with `program`, such as PROCESS, in one of its own.
+        """
         known = {key: value for key, value in {**os.environ, "COLUMNS": "", **environment}.items() if value}
-        command = (sys.executable, *program, *arguments)
-        return subprocess.run(command, cwd=self.folder, env=known, capture_output=True, text=True, timeout=120, check=False)
+        if program:
+            command = (*program, *arguments)
+            return subprocess.run(command, cwd=self.folder, env=known, capture_output=True, text=True, timeout=120, check=False)
+        out, err = io.StringIO(), io.StringIO()
+        interrupt = signal.getsignal(signal.SIGINT)
+        status: Any = 0
+        with (
+            patch.dict(os.environ, known, clear=True),
+            patch.object(sys, "argv", ["arena", *arguments]),
+            chdir(self.folder),
+            redirect_stdout(out),
+            redirect_stderr(err),
+        ):
+            try:
+                main()
+            except SystemExit as ended:
+                status = ended.code or 0
+            finally:
+                signal.signal(signal.SIGINT, interrupt)
+        return CompletedProcess(arguments, status, out.getvalue(), err.getvalue())
 
     def ok(self, *arguments: str, **environment: str | None) -> str:
         """What a command that must succeed prints."""
@@ -83,8 +111,8 @@ class Project:
         path.write_text(yaml.safe_dump(values, sort_keys=False))
 
     def point_at(self, url: str) -> None:
-        """Name one server as model and judge."""
-        self.change({"llm.endpoint.base_url": url, "judge.llm.endpoint.base_url": url})
+        """Name one server as both models and judge."""
+        self.change({f"{llm}.endpoint.base_url": url for llm in ("llm", "small_llm", "judge.llm")})
 
     def write(self, path: str, artifact: Artifact, rows: Iterable[Mapping[str, Any]]) -> None:
         """Make an artifact by hand."""

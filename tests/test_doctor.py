@@ -4,6 +4,7 @@ import importlib.metadata
 import json
 import os
 import socket
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -61,7 +62,7 @@ def test_where_all_is_well_everything_is_named(at: Project, stub: Stub, tmp_path
 
 
 def test_the_command_ends_with_status_0_when_all_is_well_and_1_when_not(at: Project, stub: Stub) -> None:
-    program = ("-c", "from rag_arena import cli, doctor; doctor.FREE_GB = 0.0; cli.main()")
+    program = (sys.executable, "-c", "from rag_arena import cli, doctor; doctor.FREE_GB = 0.0; cli.main()")
     done = at.arena("doctor", program=program)
     assert (done.returncode, done.stderr) == (0, "")
     assert {line.split()[0] for line in done.stdout.splitlines()} == {"ok"}

@@ -11,10 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rag_arena.errors import ArenaError
-from rag_arena.records import Document
+from rag_arena.records import Document, Question
 
 _VERSION = "1"
 _STRINGS = pa.list_(pa.string())
@@ -379,7 +380,7 @@ def table(artifact: Artifact, rows: Iterable[Mapping[str, Any]], note: Mapping[s
         built = pa.Table.from_pylist(rows, schema=artifact.schema)
     except pa.ArrowTypeError as error:
         raise ValueError(f"{artifact.name}: {error}") from error
-    built = built.sort_by([(column, "ascending") for column in artifact.key])
+    built = built.take(pc.sort_indices(built, [(column, "ascending") for column in artifact.key]))
     _check(artifact, built, artifact.name, ValueError)
     metadata = {"arena.artifact": artifact.name, "arena.version": _VERSION, **(note or {})}
     return built.replace_schema_metadata(metadata)
@@ -433,11 +434,28 @@ def documents(corpus: pa.Table) -> dict[str, Document]:
     return {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
 
 
+def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:
+    """The questions of a split, by id."""
+    chosen = set(sample["question_id"].to_pylist())
+    return [
+        Question(
+            row["question_id"],
+            row["question"],
+            row["answer"],
+            tuple(row["aliases"]),
+            row["question_type"],
+            tuple(row["gold_ids"]),
+        )
+        for row in questions.to_pylist()
+        if row["question_id"] in chosen
+    ]
+
+
 def _check(artifact: Artifact, built: pa.Table, where: str, error: type[Exception]) -> None:
     for field in artifact.schema:
         if not field.nullable and built[field.name].null_count:
             raise error(f"{where}: column {field.name} has empty values; it must not")
-    if built.num_rows and built.group_by(list(artifact.key)).aggregate([]).num_rows != built.num_rows:
+    if len(set(zip(*(built[column].to_pylist() for column in artifact.key), strict=True))) != built.num_rows:
         raise error(f"{where}: the key {', '.join(artifact.key)} is not unique")
 
 

@@ -7,7 +7,8 @@ the same code as our own.
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from typing import Any
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,3 +109,12 @@ def record_grading(seconds: float) -> None:
     """Add what the reranker took to grade documents to the meter in force, if any."""
     if (meter := _meter.get()) is not None:
         meter.grading_s += seconds
+
+
+def call_rows(question_id: str, meter: Meter) -> list[dict[str, Any]]:
+    """A meter's calls, then its lookups, as rows of the calls artifact."""
+    columns = [field.name for field in fields(Call) if field.name != "tier"]
+    return [
+        {"question_id": question_id, "position": position, **{column: getattr(call, column) for column in columns}}
+        for position, call in enumerate([*meter.calls, *meter.lookups])
+    ]

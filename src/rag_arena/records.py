@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 QuestionType = Literal["multi_hop", "single_hop", "summary"]
+ANSWERED, FAILED = "answered", "failed"  # what became of a question
 NOT_ASKED = "endpoint: "  # begins the error of a judgement whose judge could not be asked: worth another try
 QUESTION_TYPES: tuple[QuestionType, ...] = ("multi_hop", "single_hop", "summary")
 

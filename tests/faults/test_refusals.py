@@ -7,6 +7,7 @@ import re
 import socket
 import sqlite3
 import subprocess
+import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -546,7 +547,7 @@ def test_a_ledger_that_stays_locked_stops_the_cell_and_pays_for_no_further_call(
     project.ok("ledger", "stats")
     holder = sqlite3.connect(tmp_path / "ledger.sqlite", isolation_level=None)
     holder.execute("BEGIN EXCLUSIVE")
-    line = refused(project, *FLOOR, program=("-c", IMPATIENT))
+    line = refused(project, *FLOOR, program=(sys.executable, "-c", IMPATIENT))
     holder.close()
     held = "another process has held it for a minute; end that process and run again"
     assert line == f"arena: {tmp_path}/ledger.sqlite: the ledger cannot be used (database is locked); {held}"

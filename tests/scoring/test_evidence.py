@@ -1,9 +1,9 @@
 import pytest
 
+from rag_arena.records import FAILED
 from rag_arena.scoring.evidence import (
     ACCEPTABLE,
     BAD,
-    FAILED,
     GOOD,
     NOT_RETRIEVED,
     NOT_USED,

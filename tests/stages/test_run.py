@@ -10,10 +10,12 @@ import pytest
 from langgraph.graph import START, StateGraph
 
 from rag_arena import artifacts, strategies
+from rag_arena.artifacts import questions_of
+from rag_arena.concurrency import gather_or_raise
 from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.client import chat_models, connect
 from rag_arena.llm.ledger import Ledger
-from rag_arena.metering import Call, Meter
+from rag_arena.metering import Call, Meter, call_rows
 from rag_arena.params import NO_MODE, Params, validate
 from rag_arena.records import Cell, Question
 from rag_arena.retrieval.web import WebSearch
@@ -21,7 +23,7 @@ from rag_arena.scoring import evidence
 from rag_arena.stages.index import index
 from rag_arena.stages.resolve import resolve
 from rag_arena.stages.retrieve import retrieve
-from rag_arena.stages.run import Inputs, Outputs, call_rows, gather_or_raise, questions_of, run
+from rag_arena.stages.run import Inputs, Outputs, run
 from rag_arena.strategies.state import State, Toolbox
 from tests.strategies.harness import nobody
 from tests.stub import Answer, Stub, completion, sensible

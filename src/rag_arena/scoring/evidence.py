@@ -2,11 +2,12 @@
 
 from collections.abc import Collection, Sequence
 
+from rag_arena.records import FAILED
+
 NOT_RETRIEVED = "evidence not retrieved"
 PARTLY_RETRIEVED = "evidence partly retrieved"
 NOT_USED = "retrieved but not used"
 WRONG = "used but answered wrong"
-FAILED = "failed"
 GOOD, ACCEPTABLE, BAD = "good", "acceptable", "bad"
 
 

@@ -20,7 +20,6 @@ from instructor.core import InstructorError
 from ragas.llms.base import InstructorLLM
 from ragas.metrics.collections import AnswerAccuracy, Faithfulness
 from ragas.metrics.collections.faithfulness.util import NLIStatementPrompt, StatementGeneratorPrompt
-from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
 
 from rag_arena.errors import EndpointError
 from rag_arena.llm.client import explain, request_settings
@@ -37,7 +36,6 @@ _MODES = {
     "none": instructor.Mode.MD_JSON,
 }
 _WORD = re.compile(r"\w+")
-_STOPWORDS = frozenset(ENGLISH_STOP_WORDS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +148,9 @@ def _plain(text: str) -> str:
 
 
 def _content(text: str) -> set[str]:
-    return set(_WORD.findall(text.lower())) - _STOPWORDS
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # a second to import, and not every judge needs it
+
+    return {word for word in _WORD.findall(text.lower()) if word not in ENGLISH_STOP_WORDS}
 
 
 class _Recorder(InstructorLLM):  # type: ignore[misc]

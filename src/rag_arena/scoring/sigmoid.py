@@ -7,7 +7,6 @@ relevant and 1 / (n- + 2) for other documents instead of 1 and 0, so that T stay
 from collections.abc import Sequence
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from rag_arena.params import Sigmoid
 
@@ -17,6 +16,8 @@ def fit(scores: Sequence[float], relevant: Sequence[bool]) -> Sigmoid | None:
 
     None where there is nothing to fit: all documents of one kind, or relevant ones that do not score higher.
     """
+    from sklearn.linear_model import LogisticRegression  # a second to import, and cells read only what was fitted
+
     s, y = np.array(scores, dtype=float), np.array(relevant, dtype=bool)
     n_relevant, n_other = int(y.sum()), int((~y).sum())
     if not n_relevant or not n_other or s.std() == 0:

@@ -11,10 +11,10 @@ import pandas as pd
 import pyarrow as pa
 
 from rag_arena import artifacts
-from rag_arena.artifacts import Artifact
+from rag_arena.artifacts import Artifact, questions_of
 from rag_arena.decisions import claimed
 from rag_arena.params import NO_MODE, Params
-from rag_arena.records import Cell, Question
+from rag_arena.records import FAILED, Cell, Question
 from rag_arena.scoring import answers as scores
 from rag_arena.scoring import evidence
 from rag_arena.scoring.decisions import Path, scorecard
@@ -24,7 +24,6 @@ from rag_arena.scoring.judge_quality import judge_quality, judge_truth
 from rag_arena.scoring.node_costs import node_cost_rows
 from rag_arena.scoring.paths import path_rows
 from rag_arena.scoring.retrieval_quality import disagreement, ranking, retrieval_quality
-from rag_arena.stages.run import FAILED, questions_of
 
 _Timed = tuple[dict[str, Any], dict[str, Any]]  # a row, and the seconds that only its display has
 _CLOSED_BOOK = Cell("no_retrieval", NO_MODE)
@@ -72,7 +71,7 @@ def aggregate(
         cell: [_score(cell, row, asked, _by_id(t.judgements.to_pylist())) for row in t.answers.to_pylist()]
         for cell, t in cells.items()
     }
-    closed_book = {r["question_id"]: r["correct"] for r in scored.get(_CLOSED_BOOK, []) if r["failure"] != evidence.FAILED}
+    closed_book = {r["question_id"]: r["correct"] for r in scored.get(_CLOSED_BOOK, []) if r["failure"] != FAILED}
     first_pass = {mode: {r["question_id"]: r["seconds"] for r in found.timings.to_pylist()} for mode, found in retrieved.items()}
     kinds = [question.question_type for question in asked.values()]
     board: list[_Timed] = []

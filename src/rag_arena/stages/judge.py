@@ -7,14 +7,15 @@ from typing import Any
 import pyarrow as pa
 
 from rag_arena import artifacts
+from rag_arena.artifacts import questions_of
+from rag_arena.concurrency import gather_or_raise
 from rag_arena.decisions import claimed
-from rag_arena.metering import metered
+from rag_arena.metering import call_rows, metered
 from rag_arena.params import Judge as JudgeParams
 from rag_arena.progress import bar
-from rag_arena.records import QUESTION_TYPES, Question
+from rag_arena.records import ANSWERED, QUESTION_TYPES, Question
 from rag_arena.scoring.answers import normalise
 from rag_arena.scoring.judge import Accuracy, Judge
-from rag_arena.stages.run import ANSWERED, call_rows, gather_or_raise, questions_of
 
 
 async def judge(

@@ -2,27 +2,26 @@
 
 import asyncio
 import json
-from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 
 import pyarrow as pa
 
 from rag_arena import artifacts, strategies
+from rag_arena.artifacts import questions_of
+from rag_arena.concurrency import gather_or_raise
 from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.client import SMALL, ChatModel
-from rag_arena.metering import Meter, metered
+from rag_arena.metering import Meter, call_rows, metered
 from rag_arena.params import NO_MODE, Params
 from rag_arena.progress import bar
-from rag_arena.records import Cell, Hit, Question
+from rag_arena.records import ANSWERED, FAILED, Cell, Hit, Question
 from rag_arena.retrieval.retriever import RecordedRetriever
 from rag_arena.retrieval.web import WebSearch
 from rag_arena.stages.retrieve import open_retrievers
 from rag_arena.strategies.prompts import Prompts
 from rag_arena.strategies.state import State, Toolbox
 from rag_arena.strategies.steps import document
-
-ANSWERED, FAILED = "answered", "failed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,41 +115,6 @@ async def ask(
     with metered() as meter:
         state: State = await graph.ainvoke({"question": question}, context=toolbox)
     return state, meter
-
-
-def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:
-    """The questions of a split, by id."""
-    chosen = set(sample["question_id"].to_pylist())
-    return [
-        Question(
-            row["question_id"],
-            row["question"],
-            row["answer"],
-            tuple(row["aliases"]),
-            row["question_type"],
-            tuple(row["gold_ids"]),
-        )
-        for row in questions.to_pylist()
-        if row["question_id"] in chosen
-    ]
-
-
-async def gather_or_raise(work: Sequence[Any]) -> list[Any]:
-    """Results in order; the first exception cancels the rest and is raised as it is."""
-    try:
-        async with asyncio.TaskGroup() as group:
-            tasks = [group.create_task(item) for item in work]
-    except BaseExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return [task.result() for task in tasks]
-
-
-def call_rows(question_id: str, meter: Meter) -> list[dict[str, Any]]:
-    """A meter's calls, then its lookups, as rows of the calls artifact."""
-    columns = artifacts.CALLS.schema.names
-    made = enumerate([*meter.calls, *meter.lookups])
-    rows = [{"question_id": question_id, "position": position, **asdict(call)} for position, call in made]
-    return [{column: row[column] for column in columns} for row in rows]
 
 
 async def _invoke(graph: Any, question: Question, toolbox: Toolbox) -> tuple[State, str | None]:
