@@ -16,6 +16,7 @@ from rag_arena.strategies.steps import document, hits_step, ids, rounded
 
 CORRECT, AMBIGUOUS, INCORRECT = "correct", "ambiguous", "incorrect"
 _ENOUGH = {CORRECT: True, AMBIGUOUS: None, INCORRECT: False}
+_QUESTION_WORDS = frozenset(["what", "when", "where", "which", "whom", "whose"])
 _SHORTEST_TERM = 4  # letters; shorter words are articles and prepositions more often than not
 
 
@@ -50,14 +51,14 @@ async def rewrite(state: State, runtime: Tools) -> State:
 
 
 def keywords(reply: str, question: str, limit: int) -> str:
-    """The words of a reply's first line; empty if they are over `limit` or name nothing of the question."""
-    words = re.findall(r"[^\s,;\"]+", reply.strip().partition("\n")[0])
+    """The words of a reply; empty if they are over `limit` or name nothing of the question."""
+    words = [word for word in re.split(r"[\s,;:*\"]+", reply) if re.search(r"\w", word)]
     return " ".join(words) if len(words) <= limit and _terms(" ".join(words)) & _terms(question) else ""
 
 
 def _terms(text: str) -> set[str]:
     words = re.findall(r"\w+", text.casefold())
-    return {word for word in words if len(word) >= _SHORTEST_TERM or any(letter.isdigit() for letter in word)}
+    return {w for w in words if len(w) >= _SHORTEST_TERM or any(letter.isdigit() for letter in w)} - _QUESTION_WORDS
 
 
 async def search(state: State, runtime: Tools) -> State:
