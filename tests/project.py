@@ -187,6 +187,8 @@ def create(folder: Path) -> Project:
     calibrated = calibrate("dense", params, corpus, built, questions, artifacts.table(artifacts.SAMPLE, []), hits, [])
     for name in ("retrievals", "sigmoids", "thresholds", "candidates"):
         artifacts.write(folder / layout.calibrated("dense", name), getattr(calibrated, name))
+    untrained = artifacts.table(artifacts.ROUTER, [])
+    artifacts.write(folder / layout.router("dense", "router"), untrained)
     for cell in (Cell(strategy, "dense") for strategy in params.grid.strategies):
-        artifacts.write(folder / layout.resolved(cell), resolve(cell, params, lambda: calibrated))
+        artifacts.write(folder / layout.resolved(cell), resolve(cell, params, lambda: calibrated, lambda: untrained))
     return made

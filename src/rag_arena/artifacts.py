@@ -117,6 +117,31 @@ CANDIDATES = _artifact(
     },
     nullable=("precision", "recall", "gain_widen", "gain_other_lane"),
 )
+SILVER = _artifact(
+    "silver",
+    ("question_id",),
+    {"question_id": _S, "question_type": _S, "none": _B, "one": _B, "several": _B, "label": _S, "origin": _S},
+    nullable=("none", "one", "several", "label", "origin"),
+)
+ROUTER = _artifact("router", ("choice",), {"choice": _S, "n_labels": _I, "intercept": _F, "coefficients": pa.list_(pa.float64())})
+CONFUSION = _artifact("confusion", ("label", "predicted"), {"label": _S, "predicted": _S, "n_questions": _I})
+ROUTER_QUALITY = _artifact(
+    "router_quality",
+    ("retrieval",),
+    {
+        "retrieval": _S,
+        "n_questions": _I,
+        "n_failed": _I,
+        "n_none": _I,
+        "n_one": _I,
+        "n_several": _I,
+        "n_inductive_bias": _I,
+        "accuracy": _F,
+        "majority": _F,
+        "degenerate": _B,
+    },
+    nullable=("accuracy", "majority", "degenerate"),
+)
 RESOLVED = _artifact("resolved", ("key",), {"key": _S, "value": _S, "origin": _S})
 ANSWERS = _artifact(
     "answers",

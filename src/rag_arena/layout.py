@@ -32,6 +32,11 @@ def calibrated(mode: str, name: str) -> Path:
     return Path("data/calibrated") / mode / f"{name}.parquet"
 
 
+def router(mode: str, name: str) -> Path:
+    """One of a mode's silver, router, confusion, quality and calls."""
+    return Path("data/routers") / mode / f"{name}.parquet"
+
+
 def resolved(cell: Cell) -> Path:
     """The settings in force of a cell that retrieves."""
     return Path("data/resolved") / cell.strategy / f"{cell.retrieval}.parquet"

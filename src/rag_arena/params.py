@@ -173,6 +173,16 @@ class Calibration(Section):
     high_correction_rate: Share = Field(description="share of corrected questions over which a threshold is called too high")
 
 
+class Silver(Section):
+    """How the router of `adaptive` is trained: on silver labels, what the cheapest strategy that answers correctly is."""
+
+    questions: Natural = Field(description="calibration questions with short answers that are labelled; 0: no router is trained")
+    settings: dict[str, Any] = Field(description="settings of `adaptive`, with which the three strategies run")
+    inverse_regularisation: Annotated[float, Field(gt=0)] = Field(description="C of the logistic regression")
+    folds: Annotated[int, Field(ge=2)] = Field(description="folds of the cross-validation")
+    seed: Natural = Field(description="seed of the folds")
+
+
 class Endpoint(Section):
     """Who answers: everything that can change a reply."""
 
@@ -300,6 +310,7 @@ class Params(Section):
     retrieval: Retrieval
     sample: Sample
     calibration: Calibration
+    silver: Silver
     strategy: dict[str, dict[str, Any]] = Field(description="settings of each strategy that retrieves; its folder knows the keys")
     floor: dict[str, dict[str, Any]] = Field(description="settings of strategies that never retrieve: the floor")
     reranker: Reranker = Field(description="what hybrid_rerank reorders with, and `grader: cross_encoder` grades with")

@@ -1,5 +1,6 @@
 """The small records that every layer speaks."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -41,6 +42,13 @@ class Question:
     def references(self) -> tuple[str, ...]:
         """Every accepted way of writing the answer."""
         return (self.answer, *self.aliases)
+
+
+def balanced(questions: Sequence[Question], size: int) -> list[str]:
+    """Ids of at most `size` questions: one of each type in turn, by id."""
+    pools = [sorted(q.question_id for q in questions if q.question_type == t) for t in QUESTION_TYPES]
+    depth = max(map(len, pools), default=0)
+    return [pool[i] for i in range(depth) for pool in pools if i < len(pool)][:size]
 
 
 @dataclass(frozen=True, slots=True)

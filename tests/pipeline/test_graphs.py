@@ -13,9 +13,9 @@ from tests.pipeline.workspace import Workspace
 MODES, STRATEGIES = ("dense", "hybrid"), ("vanilla", "self_corrective")
 CELLS = [f"{s}-{m}" for s in STRATEGIES for m in MODES]
 RESOLVE, RUN, JUDGE = ({f"{kind}@{cell}" for cell in CELLS} for kind in ("resolve", "run", "judge"))
-RETRIEVE, CALIBRATE = ({f"{kind}@{mode}" for mode in MODES} for kind in ("retrieve", "calibrate"))
+RETRIEVE, CALIBRATE, TRAIN = ({f"{kind}@{mode}" for mode in MODES} for kind in ("retrieve", "calibrate", "train"))
 FLOOR = {"run_floor@no_retrieval", "judge_floor@no_retrieval"}
-EVERY = {"download", "index", "sample", "judge_truth", "aggregate"} | RETRIEVE | CALIBRATE | RESOLVE | RUN | JUDGE | FLOOR
+EVERY = {"download", "index", "sample", "judge_truth", "aggregate"} | RETRIEVE | CALIBRATE | TRAIN | RESOLVE | RUN | JUDGE | FLOOR
 JUDGING = JUDGE | {"judge_floor@no_retrieval", "aggregate"}
 
 
@@ -29,20 +29,21 @@ AFFECTED = {
     "grid": {"aggregate"},
     "dataset": EVERY,
     "embedder": EVERY - {"download", "sample", "judge_truth"} - FLOOR,
-    "store": RETRIEVE | CALIBRATE | RESOLVE | RUN | JUDGE | {"aggregate"},
-    "retrieval.dense": {"retrieve@dense", "calibrate@dense"} | _cells("-dense"),
-    "retrieval.hybrid": {"retrieve@hybrid", "calibrate@hybrid"} | _cells("-hybrid"),
+    "store": RETRIEVE | CALIBRATE | TRAIN | RESOLVE | RUN | JUDGE | {"aggregate"},
+    "retrieval.dense": {"retrieve@dense", "calibrate@dense", "train@dense"} | _cells("-dense"),
+    "retrieval.hybrid": {"retrieve@hybrid", "calibrate@hybrid", "train@hybrid"} | _cells("-hybrid"),
     "sample": EVERY - {"download", "index"} - RETRIEVE,
     "calibration": CALIBRATE | RESOLVE | RUN | JUDGE | {"aggregate"},
     "calibration.high_correction_rate": set(),
+    "silver": TRAIN | RESOLVE | RUN | JUDGE | {"aggregate"},
     "strategy.vanilla": _cells("vanilla-"),
     "strategy.self_corrective": _cells("self_corrective-"),
     "floor.no_retrieval": FLOOR | {"aggregate"},
     "reranker": CALIBRATE | RESOLVE | RUN | JUDGE | {"aggregate"},
-    "small_llm.endpoint": RUN | JUDGE | FLOOR | {"aggregate"},
+    "small_llm.endpoint": TRAIN | RESOLVE | RUN | JUDGE | FLOOR | {"aggregate"},
     "small_llm.transport": set(),
     "small_llm.price": {"aggregate"},
-    "llm.endpoint": RUN | JUDGE | FLOOR | {"aggregate"},
+    "llm.endpoint": TRAIN | RESOLVE | RUN | JUDGE | FLOOR | {"aggregate"},
     "llm.transport": set(),
     "llm.price": {"aggregate"},
     "judge.llm.endpoint": JUDGING | {"judge_truth"},
@@ -51,7 +52,7 @@ AFFECTED = {
     "judge.metrics": JUDGING,
     "judge.metrics.rating_tokens": JUDGING | {"judge_truth"},
     "judge.known_truth": {"judge_truth", "aggregate"},
-    "run": RUN | JUDGE | FLOOR | {"aggregate"},
+    "run": TRAIN | RESOLVE | RUN | JUDGE | FLOOR | {"aggregate"},
     "report": {"aggregate"},
 }
 
@@ -80,6 +81,12 @@ def test_every_parameter_reaches_exactly_its_stages(workspace: Workspace, declar
     found = {key: _closure(declared, key) for key in keys}
     expected = {key: AFFECTED[max((p for p in AFFECTED if f"{key}.".startswith(f"{p}.")), key=len)] for key in keys}
     assert found == expected
+
+
+def test_calibration_and_training_never_see_the_evaluation_split(declared: dict[str, Stage]) -> None:
+    for stage in CALIBRATE | TRAIN:
+        splits = {dep for dep in declared[stage].deps if dep.startswith("data/sample/")}
+        assert splits == {"data/sample/calibration.parquet"}, stage
 
 
 def test_every_artifact_of_every_stage_is_a_target_of_plain_snakemake(workspace: Workspace, declared: dict[str, Stage]) -> None:

@@ -54,7 +54,7 @@ def resolved(params: Params) -> Any:
     def resolving(calibration: Any = None, **settings: Any) -> dict[str, tuple[Any, str]]:
         values = params.model_dump()
         values["strategy"]["gate"] = {"max_tokens": 8, **settings}
-        table = resolve(CELL, validate(values, "test"), lambda: calibration or CALIBRATED)
+        table = resolve(CELL, validate(values, "test"), lambda: calibration or CALIBRATED, nobody)
         return {row["key"]: (json.loads(row["value"]), row["origin"]) for row in table.to_pylist()}
 
     return resolving
@@ -100,7 +100,7 @@ NOTHING = tables(dict.fromkeys(CUTS), None, scores=False)
 def test_typed_settings_stay_as_they_are_and_calibration_is_not_read(params: Params) -> None:
     values = params.model_dump()
     values["strategy"]["gate"] = {"max_tokens": 8, "low": 0.123456}
-    table = resolve(CELL, validate(values, "test"), nobody)
+    table = resolve(CELL, validate(values, "test"), nobody, nobody)
     assert table.to_pylist() == [
         {"key": "grader", "value": '"cross_encoder"', "origin": "typed"},
         {"key": "low", "value": "0.123456", "origin": "typed"},
@@ -114,7 +114,7 @@ def test_typed_settings_stay_as_they_are_and_calibration_is_not_read(params: Par
 def test_what_was_resolved_is_what_a_cell_has_in_force(params: Params) -> None:
     values = params.model_dump()
     values["strategy"]["gate"] = {"max_tokens": 8, "low": "auto", "relevance": "auto"}
-    table: pa.Table = resolve(CELL, validate(values, "test"), lambda: CALIBRATED)
+    table: pa.Table = resolve(CELL, validate(values, "test"), lambda: CALIBRATED, nobody)
     assert strategies.in_force("gate", table) == Gate(max_tokens=8, low=0.4321, relevance=FITTED)
 
 

@@ -81,7 +81,7 @@ def play(
 ) -> Outputs:
     changed_params = changed(params, stub.url, changes)
     if cell.retrieval != NO_MODE:
-        inputs = replace(inputs, resolved=resolve(cell, changed_params, nobody))
+        inputs = replace(inputs, resolved=resolve(cell, changed_params, nobody, nobody))
 
     async def work() -> Outputs:
         async with connect(changed_params.llm, ledger) as client:

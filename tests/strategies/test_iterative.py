@@ -21,13 +21,11 @@ def iterative(**changes: Any) -> Settings:
 
 
 def thinking(*thoughts: str) -> Any:
-    """A model that thinks these thoughts in turn, the last one for ever, and answers "In the Alps."."""
+    """A model that thinks these thoughts in turn and answers "In the Alps."."""
     rest = list(thoughts)
 
     def behave(body: Body) -> Answer:
-        if body["max_tokens"] == READER:
-            return completion("In the Alps.")
-        return completion(rest.pop(0) if len(rest) > 1 else rest[0])
+        return completion("In the Alps." if body["max_tokens"] == READER else rest.pop(0))
 
     return behave
 
@@ -69,9 +67,22 @@ def test_an_empty_thought_ends_the_loop(graphs: Answers):
     assert path(graphs.one("iterative", iterative(), [hit("d1", 0.9)])) == ["retrieve", "reason", "generate"]
 
 
+def test_a_thought_that_was_thought_before_ends_the_loop(graphs: Answers, tiny: Retrievers):
+    graphs.stub.behave = thinking("The Elbe is long.", "The Oder is short.", "The Elbe is long.")
+    tools = {"settings": iterative(max_steps=9), "retriever": live(tiny, [hit("d1", 0.9)])}
+    [state] = graphs.all("iterative", [QUESTION], **tools)
+    assert [step["done"] for step in reasoned(state)] == [False, False, True]
+
+
+def test_the_first_thought_is_not_offered_to_conclude_and_later_ones_are(graphs: Answers, tiny: Retrievers):
+    graphs.stub.behave = thinking("The Elbe is long.", "")
+    graphs.all("iterative", [QUESTION], settings=iterative(), retriever=live(tiny, [hit("d1", 0.9)]))
+    assert [concludes(prompt) for prompt in graphs.stub.prompts] == [False, True, False]
+
+
 @pytest.mark.parametrize("limit", [1, 2, 3])
 def test_the_step_limit_ends_the_loop_after_the_last_thoughts_retrieval(graphs: Answers, tiny: Retrievers, limit: int):
-    graphs.stub.behave = thinking("The Elbe is long.")
+    graphs.stub.behave = thinking("The Elbe is long.", "It is wet.", "It is cold.", "It is deep.")
     tools = {"settings": iterative(max_steps=limit), "retriever": live(tiny, [hit("d1", 0.9)])}
     [state] = graphs.all("iterative", [QUESTION], **tools)
     assert path(state) == ["retrieve", *(["reason", "collect"] * limit), "generate"]
@@ -140,7 +151,7 @@ def test_a_thoughts_documents_join_those_at_hand_and_the_reader_sees_all_in_the_
 
 
 def test_no_more_than_max_paragraphs_are_held_and_every_fetched_document_is_recorded(graphs: Answers):
-    graphs.stub.behave = thinking("More.")
+    graphs.stub.behave = thinking("More.", "")
     retriever = recorded({QUESTION: [hit("d1", 0.9), hit("d2", 0.8)], "More.": [hit("d2", 0.9), hit("d3", 0.8), hit("d4", 0.7)]})
     [state] = graphs.all("iterative", [QUESTION], settings=iterative(k=3, max_paragraphs=3), retriever=retriever)
     assert state["used"] == ["d1", "d2", "d3"]
@@ -150,9 +161,8 @@ def test_no_more_than_max_paragraphs_are_held_and_every_fetched_document_is_reco
 def test_the_chain_grows_by_one_sentence_a_step_in_the_prompt(graphs: Answers, tiny: Retrievers):
     graphs.stub.behave = thinking("The Elbe is long. And wet.", "It begins in Bohemia.", "")
     graphs.all("iterative", [QUESTION], settings=iterative(), retriever=live(tiny, [hit("d1", 0.9)]))
-    chains = ["", "The Elbe is long.", "The Elbe is long. It begins in Bohemia."]
-    told = [prompt.split("Thoughts so far:")[1].split("\n")[0].strip() for prompt in graphs.stub.prompts[:3]]
-    assert told == chains
+    told = [prompt.split("Known so far: ")[1].split("\n")[0] for prompt in graphs.stub.prompts[1:3]]
+    assert told == ["The Elbe is long.", "The Elbe is long. It begins in Bohemia."]
 
 
 def test_the_chain_itself_does_not_reach_the_reader(graphs: Answers):

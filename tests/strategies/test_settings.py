@@ -6,7 +6,7 @@ from rag_arena.params import Params, validate
 
 
 def test_every_folder_with_a_graph_is_a_strategy():
-    named = {"adaptive_self_rag", "corrective", "iterative", "no_retrieval", "self_corrective", "self_rag", "vanilla"}
+    named = {"adaptive", "adaptive_self_rag", "corrective", "iterative", "no_retrieval", "self_corrective", "self_rag", "vanilla"}
     assert named <= set(strategies.known())
     assert "shared" not in strategies.known()
 

@@ -25,6 +25,7 @@ from tests.stub import Answer, Body, completion, sensible, words
 OWN_SERVERS = {"native", "searxng", "wikipedia"}  # options that ask another server than the chat model's
 TYPED = {"good": 0.6, "bad": 0.4}  # in place of auto, by what the threshold separates
 SIGMOID = {"tau": 0.5, "temperature": 0.1}
+ROUTER = {"choices": ["several"], "intercepts": [0.0], "coefficients": [[0.0] * 384]}  # what costs most
 
 WORDS = ["Yes", "No", "Irrelevant", "Relevant", "Fully", "1", "5", "answer is: nobody knows"]
 RUBBISH = {"malformed JSON": '{"verdict": ["', "nothing": "", "blanks": " \n", "100,000 characters": "and so on " * 10_000}
@@ -79,14 +80,22 @@ def variants(strategy: str, params: Params) -> Iterator[Any]:
             values[name] = TYPED[extra["calibrated"]["separates"]]  # type: ignore[index,call-overload]
         elif name == "relevance":
             values[name] = SIGMOID
+        elif name == "router":
+            values[name] = ROUTER
     yield type(settings).model_validate(values)
     for name, field in fields.items():
-        choices = get_args(field.annotation) if get_origin(field.annotation) is Literal else ()
-        for choice in (c for c in choices if c != values[name] and c not in OWN_SERVERS):
+        for choice in (c for c in options(field.annotation) if c != values[name] and c not in OWN_SERVERS):
             try:
                 yield type(settings).model_validate({**values, name: choice})
             except ValidationError:
                 continue  # a combination that params.yaml may not hold either
+
+
+def options(annotation: Any) -> list[Any]:
+    """The named choices of a setting; what an earlier stage puts numbers in place of is none."""
+    if get_origin(annotation) is Literal:
+        return [choice for choice in get_args(annotation) if choice not in ("auto", "trained")]
+    return [choice for member in get_args(annotation) for choice in options(member)]
 
 
 @pytest.mark.parametrize("strategy", strategies.known())

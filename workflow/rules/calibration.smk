@@ -37,12 +37,60 @@ rule calibrate:
         "({params.dvc} calibrate@{wildcards.retrieval} && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
 
 
+# What the router of `adaptive` learns; empty unless the parameters ask for one.
+rule train:
+    input:
+        stale=".snakemake/stale/train@{retrieval}",
+        corpus="data/corpus.parquet",
+        index="data/index.parquet",
+        questions="data/questions.parquet",
+        sample="data/sample/calibration.parquet",
+        hits="data/retrieved/{retrieval}/hits.parquet",
+        code=code(
+            *LLM_CODE,
+            *RETRIEVAL_CODE,
+            *GRAPH_CODE,
+            "scoring/answers.py",
+            "scoring/silver.py",
+            "stages/run.py",
+            "stages/train.py",
+            *(
+                f"strategies/{f}"
+                for f in ("adaptive", "iterative", "no_retrieval", "shared", "vanilla")
+            ),
+        ),
+    output:
+        "data/routers/{retrieval}/silver.parquet",
+        "data/routers/{retrieval}/router.parquet",
+        "data/routers/{retrieval}/confusion.parquet",
+        "data/routers/{retrieval}/quality.parquet",
+        "data/routers/{retrieval}/calls.parquet",
+    log:
+        "logs/train/{retrieval}.log",
+    conda:
+        "../envs/arena.yaml"
+    resources:
+        model_slots=1,
+    params:
+        dvc=DVC,
+        embedder=config["embedder"],
+        store=config["store"],
+        retrieval=lookup(dpath="retrieval/{retrieval}", within=config),
+        silver=config["silver"],
+        endpoint=config["llm"]["endpoint"],
+        small_endpoint=config["small_llm"]["endpoint"],
+        run=config["run"],
+    shell:
+        "({params.dvc} train@{wildcards.retrieval} && touch -c {output}) > {log} 2>&1 || {{ cat {log} >&2; exit 1; }}"
+
+
 rule resolve:
     input:
         stale=".snakemake/stale/resolve@{strategy}-{retrieval}",
         retrievals="data/calibrated/{retrieval}/retrievals.parquet",
         sigmoids="data/calibrated/{retrieval}/sigmoids.parquet",
         thresholds="data/calibrated/{retrieval}/thresholds.parquet",
+        router="data/routers/{retrieval}/router.parquet",
         code=code(
             "artifacts.py",
             "rerankers/__init__.py",

@@ -33,7 +33,11 @@ def code(*places):
 
 STAGES = [
     *("download", "index", "sample", "judge_truth", "aggregate"),
-    *(f"{kind}@{mode}" for kind in ("retrieve", "calibrate") for mode in MODES),
+    *(
+        f"{kind}@{mode}"
+        for kind in ("retrieve", "calibrate", "train")
+        for mode in MODES
+    ),
     *(
         f"{kind}@{s}-{m}"
         for kind in ("resolve", "run", "judge")
@@ -53,6 +57,6 @@ LLM_CODE = ["artifacts.py", "llm", "metering.py"]
 GRAPH_CODE = [
     "decisions.py",
     "strategies/nodes",
-    *(f"strategies/{f}.py" for f in ("base", "prompts", "state", "steps")),
+    *(f"strategies/{f}.py" for f in ("base", "prompts", "sentences", "state", "steps")),
 ]
 RETRIEVAL_CODE = ["embedders", "rerankers", "retrieval"]

@@ -60,6 +60,11 @@ def calibrated(mode: str) -> "Calibrated":
     return Calibrated(**{name: artifacts.read(layout.calibrated(mode, name), artifact) for name, artifact in tables.items()})
 
 
+def router(mode: str) -> pa.Table:
+    """A mode's trained router."""
+    return artifacts.read(layout.router(mode, "router"), artifacts.ROUTER)
+
+
 def with_model(llm: Llm, work: Callable[[Any], Awaitable[T]]) -> T:
     """Run asynchronous work with a client whose calls go through the ledger."""
 

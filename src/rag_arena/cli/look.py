@@ -9,7 +9,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rag_arena import artifacts, layout, strategies
-from rag_arena.cli.common import calibrated, params_in_force, with_models
+from rag_arena.cli.common import calibrated, params_in_force, router, with_models
 from rag_arena.errors import ArenaError
 from rag_arena.metering import Call
 from rag_arena.params import NO_MODE, load, nearest
@@ -94,7 +94,7 @@ def ask(
                 corpus,
                 artifacts.read(layout.INDEX, artifacts.INDEX),
                 artifacts.table(artifacts.HITS, []),
-                resolve(cell, params, lambda: calibrated(retrieval)),
+                resolve(cell, params, lambda: calibrated(retrieval), lambda: router(retrieval)),
             )
         ),
     )

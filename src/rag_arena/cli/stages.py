@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import calibrated, cell_of_grid, params_in_force, save, with_model, with_models
+from rag_arena.cli.common import calibrated, cell_of_grid, params_in_force, router, save, with_model, with_models
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE
 from rag_arena.sources import labels
@@ -95,13 +95,39 @@ def calibrate(mode: Mode) -> None:
 
 
 @app.command()
+def train(mode: Mode) -> None:
+    """Label calibration questions and learn one mode's router from them. Example: arena train hybrid"""
+    from rag_arena.llm.client import chat_models
+    from rag_arena.stages.run import Inputs
+    from rag_arena.stages.train import Trained, train
+
+    params = params_in_force()
+    inputs = Inputs(
+        artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS),
+        artifacts.read(layout.CALIBRATION, artifacts.SAMPLE),
+        artifacts.read(layout.CORPUS, artifacts.CORPUS),
+        artifacts.read(layout.INDEX, artifacts.INDEX),
+        artifacts.read(layout.hits(mode), artifacts.HITS),
+    )
+
+    async def work(clients: Any, _: Any) -> Trained:
+        return await train(mode, params, inputs, *chat_models(params, clients))
+
+    done = with_models([params.llm, params.small_llm], work)
+    for name in ("silver", "router", "confusion", "quality", "calls"):
+        save(layout.router(mode, name), getattr(done, name))
+    for row in done.quality.to_pylist():
+        typer.echo(f"router of {mode}: {', '.join(f'{key} {value}' for key, value in row.items() if key != 'retrieval')}")
+
+
+@app.command()
 def resolve(strategy: Strategy, mode: Mode) -> None:
     """Write the settings in force of one cell, thresholds as numbers. Example: arena resolve self_corrective hybrid"""
     from rag_arena.stages.resolve import resolve
 
     params = params_in_force()
     cell = cell_of_grid(params, strategy, mode)
-    save(layout.resolved(cell), resolve(cell, params, lambda: calibrated(mode)))
+    save(layout.resolved(cell), resolve(cell, params, lambda: calibrated(mode), lambda: router(mode)))
 
 
 @app.command()

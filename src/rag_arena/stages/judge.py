@@ -13,7 +13,7 @@ from rag_arena.decisions import claimed
 from rag_arena.metering import call_rows, metered
 from rag_arena.params import Judge as JudgeParams
 from rag_arena.progress import bar
-from rag_arena.records import ANSWERED, QUESTION_TYPES, Question
+from rag_arena.records import ANSWERED, Question, balanced
 from rag_arena.scoring.answers import normalise
 from rag_arena.scoring.judge import Accuracy, Judge
 
@@ -117,13 +117,6 @@ def corrupt(reference: str) -> str:
     if re.search(r"\d", reference):
         return re.sub(r"\d+", lambda match: str(int(match.group()) + 7), reference)
     return f"not {reference}" if len(reference.split()) < 12 else reference
-
-
-def balanced(questions: list[Question], size: int) -> list[str]:
-    """Ids of at most `size` questions: one of each type in turn, by id."""
-    pools = [sorted(q.question_id for q in questions if q.question_type == t) for t in QUESTION_TYPES]
-    depth = max(map(len, pools), default=0)
-    return [pool[i] for i in range(depth) for pool in pools if i < len(pool)][:size]
 
 
 def _accuracy_columns(accuracy: Accuracy, error: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""resolve: the settings that are in force for a cell, typed numbers as they are, the others from its mode's calibration."""
+"""resolve: the settings that are in force for a cell, typed ones as they are, the others from its mode's calibration."""
 
 import json
 from collections.abc import Callable, Iterator
@@ -15,31 +15,34 @@ from rag_arena.records import Cell
 from rag_arena.scoring.cuts import DIGITS
 from rag_arena.stages.calibrate import RELEVANCE, Calibrated
 
-TYPED, AUTO = "typed", "auto"
+TYPED, AUTO, TRAINED = "typed", "auto", "trained"
 
 
-def resolve(cell: Cell, params: Params, calibrated: Callable[[], Calibrated]) -> pa.Table:
-    """A strategy's settings, every `auto` and `percentile` replaced by a number in four decimals.
+def resolve(cell: Cell, params: Params, calibrated: Callable[[], Calibrated], router: Callable[[], pa.Table]) -> pa.Table:
+    """A strategy's settings, every `auto` and `percentile` replaced by a number in four decimals, `trained` by the router.
 
     Args:
         cell: whose settings.
         params: where they are typed.
         calibrated: reads the mode's calibration; called only if something is to be replaced.
+        router: reads the mode's router; called only if one is wanted.
 
     Raises:
-        ArenaError: calibration knows nothing about a threshold, or the numbers contradict each other.
+        ArenaError: calibration knows nothing about a threshold, no router was trained, or the numbers contradict each other.
     """
-    table = artifacts.table(artifacts.RESOLVED, _Resolving(cell, strategies.settings(cell.strategy, params), calibrated).rows())
+    typed = strategies.settings(cell.strategy, params)
+    table = artifacts.table(artifacts.RESOLVED, _Resolving(cell, typed, calibrated, router).rows())
     strategies.in_force(cell.strategy, table)
     return table
 
 
 class _Resolving:
-    def __init__(self, cell: Cell, settings: Any, calibrated: Callable[[], Calibrated]) -> None:
+    def __init__(self, cell: Cell, settings: Any, calibrated: Callable[[], Calibrated], router: Callable[[], pa.Table]) -> None:
         self._cell = cell
         self._settings = settings
         self._calibratable = strategies.calibrated(cell.strategy)
         self._read = calibrated
+        self._read_router = router
 
     def rows(self) -> Iterator[dict[str, str]]:
         for key, typed in self._settings.model_dump(mode="json").items():
@@ -51,6 +54,8 @@ class _Resolving:
         calibrated = self._calibratable.get(key)
         if key == "relevance" and setting == AUTO:
             return self._sigmoid.model_dump(), AUTO
+        if key == "router" and setting == TRAINED:
+            return self._router(), TRAINED
         if calibrated and setting == AUTO:
             return self._threshold(key, calibrated["scorer"], self._cut(key, **calibrated)), AUTO
         if calibrated and isinstance(setting, Percentile):
@@ -91,6 +96,16 @@ class _Resolving:
             why = f"nothing can be fitted to {fitted['n_relevant']} relevant and {fitted['n_other']} other documents"
             raise self._refusal("relevance", why, f"{self._more}, or type {{tau: number, temperature: number}}")
         return Sigmoid(tau=round(fitted["tau"], DIGITS), temperature=max(round(fitted["temperature"], DIGITS), 10**-DIGITS))
+
+    def _router(self) -> dict[str, Any]:
+        rows = self._read_router().to_pylist()
+        if not rows:
+            raise ArenaError(
+                f"params.yaml: strategy.{self._cell.strategy}.router cannot be trained in {self._cell.retrieval}: no calibration "
+                "question has a silver label; raise silver.questions or sample.calibration, or choose router: prompted"
+            )
+        columns = {"choices": "choice", "intercepts": "intercept", "coefficients": "coefficients"}
+        return {name: [row[column] for row in rows] for name, column in columns.items()}
 
     @cached_property
     def _calibrated(self) -> Calibrated:

@@ -26,7 +26,7 @@ from rag_arena.strategies.steps import document
 
 @dataclass(frozen=True, slots=True)
 class Inputs:
-    """Artifacts that a cell reads. A cell without retrieval has neither corpus, index, hits nor resolved settings."""
+    """Artifacts that a cell reads. One without retrieval has neither corpus, index nor hits; its settings are params.yaml's."""
 
     questions: pa.Table
     sample: pa.Table
@@ -167,15 +167,17 @@ def _toolbox(
     cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel, web: WebSearch | None
 ) -> Toolbox:
     prompts = Prompts(cell.strategy)
+    resolved = inputs.resolved
+    settings: Any = (
+        strategies.in_force(cell.strategy, resolved) if resolved is not None else strategies.settings(cell.strategy, params)
+    )
     if cell.retrieval == NO_MODE:
-        floor = strategies.settings(cell.strategy, params)
         none, nothing = _no_evidence, RecordedRetriever({}, 0, _no_evidence)
-        return Toolbox(floor, model, small_model, prompts, nothing, nothing, none, none, none, none)
+        return Toolbox(settings, model, small_model, prompts, nothing, nothing, none, none, none, none)
     assert inputs.corpus is not None
     assert inputs.index is not None
     assert inputs.hits is not None
-    assert inputs.resolved is not None
-    settings: Any = strategies.in_force(cell.strategy, inputs.resolved)
+    assert resolved is not None
     corpus, index = inputs.corpus, inputs.index
     opened = open_retrievers(params, corpus, index)
     depth = params.retrieval.mode(cell.retrieval).candidates

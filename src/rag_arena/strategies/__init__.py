@@ -61,6 +61,12 @@ def in_force(strategy: str, resolved: pa.Table) -> Section:
     return checked
 
 
+def settings_class(strategy: str) -> type[Section]:
+    """The class of a strategy's settings."""
+    found: type[Section] = _module(strategy).Settings
+    return found
+
+
 def check(params: Params) -> None:
     """Check the settings of every strategy in params.yaml.
 

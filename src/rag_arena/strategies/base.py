@@ -1,8 +1,9 @@
-"""What every strategy's settings have in common."""
+"""What strategies' settings have in common."""
 
 from abc import abstractmethod
+from typing import Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rag_arena.params import Positive, Section
 
@@ -21,3 +22,18 @@ class StrategySettings(Section):
     def one_by_one(self) -> bool:
         """Must questions be asked one after another, in the order of their ids, for answers to be a function of the inputs?"""
         return False
+
+
+class LoopSettings(StrategySettings):
+    """What a loop of thoughts and retrievals needs."""
+
+    k: Positive = Field(description="documents per retrieval; shared with vanilla unless overridden")
+    max_steps: Positive = Field(description="most thoughts, each followed by a retrieval; at most 10 in the paper")
+    max_paragraphs: Positive = Field(description="most documents collected; 15 in the paper")
+    step_tokens: Positive = Field(description="longest reply to a request for a thought, in tokens; its first sentence counts")
+
+    @model_validator(mode="after")
+    def _room_for_the_first(self) -> Self:
+        if self.max_paragraphs < self.k:
+            raise ValueError("max_paragraphs must not be under k")
+        return self

@@ -1,32 +1,14 @@
 """iterative: retrieval and a chain of thought take turns; each thought is the next query (IRCoT, Trivedi et al. 2023)."""
 
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
-from pydantic import Field, model_validator
-
-from rag_arena.params import Positive
-from rag_arena.strategies.base import StrategySettings
+from rag_arena.strategies.base import LoopSettings
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
 
 
-class IterativeSettings(StrategySettings):
-    """What a loop of thoughts and retrievals needs."""
-
-    k: Positive = Field(description="documents per retrieval; shared with vanilla unless overridden")
-    max_steps: Positive = Field(description="most thoughts, each followed by a retrieval; at most 10 in the paper")
-    max_paragraphs: Positive = Field(description="most documents collected; 15 in the paper")
-    step_tokens: Positive = Field(description="longest reply to a request for a thought, in tokens; its first sentence counts")
-
-    @model_validator(mode="after")
-    def _room_for_the_first(self) -> Self:
-        if self.max_paragraphs < self.k:
-            raise ValueError("max_paragraphs must not be under k")
-        return self
-
-
-class Settings(IterativeSettings):
+class Settings(LoopSettings):
     """Retrieve by the question, then think and retrieve by the thought in turns, and answer from all that was collected."""
 
     @property

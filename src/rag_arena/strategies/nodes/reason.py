@@ -5,7 +5,7 @@ from typing import Any
 
 from rag_arena.strategies.sentences import sentences
 from rag_arena.strategies.state import State, Tools
-from rag_arena.strategies.steps import ids, passage
+from rag_arena.strategies.steps import document, ids, passage
 
 _CONCLUDES = re.compile(r"\banswer is:", re.IGNORECASE)
 _DEDUCES = re.compile(r"((thus|so|therefore|hence|consequently)\b|that is,)", re.IGNORECASE)
@@ -14,20 +14,22 @@ _WH_WORDS = frozenset(["who", "whom", "whose", "what", "when", "where", "why", "
 
 
 async def reason(state: State, runtime: Tools) -> State:
-    """Ask for the next sentence of a chain of thought; done when it concludes or nothing comes.
+    """Ask for the next sentence of a chain of thought; done when it concludes, repeats an earlier one, or nothing comes.
 
-    Only the first sentence of the reply is kept: what follows was thought without the documents that this one leads to.
+    Only the first sentence of the reply is kept: what follows was thought without the documents that this one leads to. The first
+    thought is not offered to conclude, as none of the paper's demonstrations does.
     """
     tools, chain = runtime.context, state.get("chain", [])
-    prompt = tools.prompts.render(
-        "reason",
-        question=state["question"],
-        context="\n\n".join(passage(tools.document(doc_id)) for doc_id in ids(state["hits"])),
-        chain=" ".join(chain),
+    context = "\n\n".join(passage(document(state, tools, doc_id)) for doc_id in ids(state["hits"]))
+    known = {"question": state["question"], "context": context}
+    prompt = (
+        tools.prompts.render("next_thought", chain=" ".join(chain), **known)
+        if chain
+        else tools.prompts.render("first_thought", **known)
     )
     reply = await tools.model.ask("reason", prompt, tools.settings.step_tokens)
     sentence = next(iter(sentences(reply.text)), "")
-    done = not sentence or concludes(sentence)
+    done = not sentence or concludes(sentence) or sentence in chain
     query = "" if done else query_of(sentence)
     step: dict[str, Any] = {"node": "reason", "sentence": sentence, "query": query, "done": done}
     if reply.thoughts:

@@ -1,0 +1,24 @@
+"""Decide how much retrieval a question needs."""
+
+from collections.abc import Mapping
+
+from rag_arena.decisions import CHOICES, NONE, RETRIEVE, verdict_step
+from rag_arena.llm.verdicts import classify
+from rag_arena.strategies.adaptive.router import likeliest
+from rag_arena.strategies.state import State, Toolbox, Tools
+from rag_arena.strategies.steps import rounded
+
+
+async def route(state: State, runtime: Tools) -> State:
+    """Choose none, one or several retrievals."""
+    probabilities, source = await _judge(runtime.context, state["question"])
+    choice = likeliest(probabilities)
+    step = verdict_step("route", RETRIEVE, choice != NONE, choice=choice, p=rounded(probabilities[choice]), source=source)
+    return {"choice": choice, "trace": [step]}
+
+
+async def _judge(tools: Toolbox, question: str) -> tuple[Mapping[str, float], str]:
+    if tools.settings.router == "prompted":
+        verdict = await classify(tools.small_model, "route", tools.prompts.render("route", question=question), CHOICES)
+        return verdict.probabilities, verdict.source
+    return tools.settings.router.probabilities(tools.embed(question)), "trained"
