@@ -22,12 +22,17 @@ def claimed(answer: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class Grade:
-    """One document's probability of being useful, and whether it was kept. `source` says how the probability came about."""
+    """One document's probability of being useful, and whether it was kept.
+
+    `source` says how the probability came about; `outside` is the mass that a model gave to neither Yes nor No, None where none
+    was asked.
+    """
 
     doc_id: str
     p: float
     kept: bool
     source: str
+    outside: float | None = None
 
 
 def verdict_step(node: str, point: str, verdict: bool | None, **more: Any) -> dict[str, Any]:
@@ -37,5 +42,9 @@ def verdict_step(node: str, point: str, verdict: bool | None, **more: Any) -> di
 
 def keep_step(node: str, grades: Sequence[Grade], **more: Any) -> dict[str, Any]:
     """A decision on every document at hand."""
-    judged = [{"doc_id": g.doc_id, "p": round(g.p, 6), "kept": g.kept, "source": g.source} for g in grades]
-    return {"node": node, "decides": KEEP, **more, "grades": judged}
+    return {"node": node, "decides": KEEP, **more, "grades": [_grade(grade) for grade in grades]}
+
+
+def _grade(grade: Grade) -> dict[str, Any]:
+    outside = {} if grade.outside is None else {"outside": round(grade.outside, 6)}
+    return {"doc_id": grade.doc_id, "p": round(grade.p, 6), "kept": grade.kept, "source": grade.source, **outside}

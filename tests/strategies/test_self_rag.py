@@ -114,6 +114,7 @@ def test_the_trace_of_the_short_form_holds_every_decision_and_term(graphs: Answe
         "p": 0.3,
         "threshold": 0.2,
         "source": "logprobs",
+        "outside": 0.2,
     }
     assert generate == {"node": "generate", "continuations": 2}
     assert grade == {
@@ -121,8 +122,8 @@ def test_the_trace_of_the_short_form_holds_every_decision_and_term(graphs: Answe
         "decides": "keep",
         "floor": 0.5,
         "grades": [
-            {"doc_id": "d1", "p": 0.9, "kept": True, "source": "logprobs"},
-            {"doc_id": "d2", "p": 0.25, "kept": False, "source": "logprobs"},
+            {"doc_id": "d1", "p": 0.9, "kept": True, "source": "logprobs", "outside": 0.2},
+            {"doc_id": "d2", "p": 0.25, "kept": False, "source": "logprobs", "outside": 0.2},
         ],
     }
     assert alps == {
@@ -136,6 +137,7 @@ def test_the_trace_of_the_short_form_holds_every_decision_and_term(graphs: Answe
         "supported": 0.875,
         "useful": 0.5,
         "sources": ["logprobs", "logprobs"],
+        "outside": [0.0, 0.0],
         "score": round(ALPS, 6),
         "kept": True,
     }

@@ -19,9 +19,9 @@ async def grades(tools: Toolbox, question: str, doc_ids: Sequence[str], floor: f
     """
     documents = [tools.document(doc_id) for doc_id in doc_ids]
     if tools.settings.grader == "cross_encoder":
-        scored = [(p, "cross_encoder") for p in tools.relevance(question, [document.full_text for document in documents])]
-    else:
-        prompts = [tools.prompts.render("relevant", question=question, passage=passage(document)) for document in documents]
-        verdicts = await asyncio.gather(*(classify(tools.small_model, GRADE, prompt, YES_NO) for prompt in prompts))
-        scored = [(verdict.probabilities["Yes"], verdict.source) for verdict in verdicts]
-    return [Grade(doc_id, p, p >= floor, source) for doc_id, (p, source) in zip(doc_ids, scored, strict=True)]
+        found = tools.relevance(question, [document.full_text for document in documents])
+        return [Grade(doc_id, p, p >= floor, "cross_encoder") for doc_id, p in zip(doc_ids, found, strict=True)]
+    prompts = [tools.prompts.render("relevant", question=question, passage=passage(document)) for document in documents]
+    verdicts = await asyncio.gather(*(classify(tools.small_model, GRADE, prompt, YES_NO) for prompt in prompts))
+    asked = zip(doc_ids, verdicts, [verdict.probabilities["Yes"] for verdict in verdicts], strict=True)
+    return [Grade(doc_id, p, p >= floor, verdict.source, verdict.outside) for doc_id, verdict, p in asked]

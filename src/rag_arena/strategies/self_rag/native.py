@@ -33,7 +33,8 @@ class Native:
         found = _probabilities(reply.tokens[0])
         p = expectation(_classes(found, NEEDED), RETRIEVE)
         reads_on = bool(path.segments) and found.get(READ_ON, 0.0) > max(found.get(RETRIEVAL, 0.0), found.get(NO_RETRIEVAL, 0.0))
-        return Need(0.5, "unreadable", reads_on) if p is None else Need(p, "logprobs", reads_on)
+        outside = max(0.0, 1 - fsum(found.get(token, 0.0) for token in SEGMENT_ENDS))
+        return Need(0.5, "unreadable", 1.0, reads_on) if p is None else Need(p, "logprobs", outside, reads_on)
 
     async def write(self, tools: Toolbox, question: str, path: Path, doc_id: str | None) -> Segment:
         """The next segment: in long form up to the next retrieval token, in short form up to [Retrieval]."""

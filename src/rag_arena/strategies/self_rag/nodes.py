@@ -42,7 +42,12 @@ async def decide(state: BeamState, runtime: Tools) -> BeamState:
         if settings.retrieve == "adaptive":
             need = await VARIANTS[settings.variant].need(runtime.context, state["question"], path)
             wanted, read_on = need.p > settings.threshold, need.reads_on
-            scores = {"p": rounded(need.p), "threshold": settings.threshold, "source": need.source}
+            scores = {
+                "p": rounded(need.p),
+                "threshold": settings.threshold,
+                "source": need.source,
+                "outside": rounded(need.outside),
+            }
             if path.segments:
                 step = {"node": "decide", "answer": path.answer, "retrieve": wanted, "read_on": read_on, **scores}
             else:
@@ -124,7 +129,8 @@ def _step(path: Path, score: float, kept: bool) -> dict[str, Any]:
         "text": segment.text,
         "finish_reason": segment.finish_reason,
     }
-    return {"node": "critique", **about, **terms, "sources": list(segment.sources), "score": rounded(score), "kept": kept}
+    how = {"sources": list(segment.sources), "outside": [rounded(mass) for mass in segment.outside]}
+    return {"node": "critique", **about, **terms, **how, "score": rounded(score), "kept": kept}
 
 
 async def conclude(state: BeamState) -> BeamState:

@@ -21,7 +21,7 @@ class Prompted:
         name = "retrieve_more" if path.segments else "retrieve"
         prompt = tools.prompts.render(name, question=question, answer=path.answer)
         verdict = await classify(tools.small_model, "decide", prompt, tuple(RETRIEVE))
-        return Need(expectation(verdict.probabilities, RETRIEVE) or 0.0, verdict.source)
+        return Need(expectation(verdict.probabilities, RETRIEVE) or 0.0, verdict.source, verdict.outside)
 
     async def write(self, tools: Toolbox, question: str, path: Path, doc_id: str | None) -> Segment:
         """The next segment: in short form the whole reply, in long form its first sentence."""
@@ -62,4 +62,5 @@ class Prompted:
             supported=expectation(support[0].probabilities, SUPPORTED) if support else None,
             useful=expectation(use.probabilities, USEFUL),
             sources=tuple(verdict.source for verdict in (*support, use)),
+            outside=tuple(verdict.outside for verdict in (*support, use)),
         )

@@ -13,10 +13,13 @@ EVEN = 0.5  # IsRel is Relevant or Irrelevant, whichever is likelier
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Retrieve: P(Yes) / (P(Yes) + P(No)), how it came about, and whether the passage at hand is rather to be read on."""
+    """Retrieve: P(Yes) / (P(Yes) + P(No)), how it came about, the mass given to neither, and whether the passage at hand is
+    rather to be read on.
+    """
 
     p: float
     source: str
+    outside: float
     reads_on: bool = False
 
 

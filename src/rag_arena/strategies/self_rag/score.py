@@ -29,6 +29,8 @@ class Segment:
 
     `doc_id` is the document it was written from, if any. `ends` says that the model had nothing to add. `written` is the text as
     the model wrote it, reflection tokens included. A term is None where it was not asked for or the model did not give it.
+    `sources` and `outside` say of each verdict (IsSup where there is a document, IsUse) how it came about and how much mass the
+    model gave to no class.
     """
 
     text: str
@@ -41,6 +43,7 @@ class Segment:
     supported: float | None = None
     useful: float | None = None
     sources: tuple[str, ...] = ()
+    outside: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
