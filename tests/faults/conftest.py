@@ -36,9 +36,9 @@ def stub(server: Stub) -> Stub:
 def prepared(tmp_path_factory: pytest.TempPathFactory, server: Stub) -> Workspace:
     """Two cells over three questions: everything made that needs no model."""
     folder: Path = tmp_path_factory.mktemp("faults")
-    experiment = stub_experiment(server.url, small_dataset(folder / "dataset", per_type=3, distractors=4))
+    dataset = small_dataset(folder / "dataset", per_type=3, distractors=4)
+    experiment = stub_experiment(server.url, dataset, strategies="[vanilla, no_retrieval]", modes="[dense]")
     for old, new in (
-        ("[dense, hybrid]", "[dense]\n  - override /strategy: [vanilla, no_retrieval]"),
         ("evaluation: 6", "evaluation: 3"),
         (
             "    model: stub\njudge:\n",
@@ -49,7 +49,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, server: Stub) -> Workspac
         assert old in experiment
         experiment = experiment.replace(old, new)
     made = create(folder / "project", folder / "ledger.sqlite", experiment)
-    made.run("snakemake", "--cores", "2", "data/retrieved/dense/hits.parquet", "data/sample/evaluation.parquet")
+    made.run("snakemake", "--cores", "2", "data/resolved/vanilla/dense.parquet", "data/sample/evaluation.parquet")
     return made
 
 

@@ -5,10 +5,21 @@ import re
 import shlex
 from typing import Any
 
-from tests.pipeline.workspace import Workspace
+import pytest
+
+from tests.pipeline.workspace import Workspace, create, small_dataset, stub_experiment
+from tests.stub import Stub
 
 METRICS = ("recall", "precision", "f1", "contains", "correction_rate", "tokens_per_question")
 SHOW = shlex.split("env COLUMNS=120 dvc exp show --only-changed --hide-workspace --drop '(Created|State|Executor|rev|.*/.*)'")
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory, server: Stub) -> Workspace:
+    """One cell, so that every experiment is short."""
+    folder = tmp_path_factory.mktemp("experiments")
+    experiment = stub_experiment(server.url, small_dataset(folder / "dataset"), strategies="[self_corrective]", modes="[dense]")
+    return create(folder / "project", folder / "ledger.sqlite", experiment)
 
 
 def test_sweeps_are_queued_run_and_compared(workspace: Workspace) -> None:

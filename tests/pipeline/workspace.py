@@ -117,12 +117,15 @@ def small_dataset(folder: Path, per_type: int = 5, distractors: int = 10) -> Pat
     return folder
 
 
-def stub_experiment(url: str, dataset: Path) -> str:
+def stub_experiment(
+    url: str, dataset: Path, strategies: str = "[vanilla, self_corrective, no_retrieval]", modes: str = "[dense, hybrid]"
+) -> str:
     """A small experiment on a dataset folder, with a stub as model and judge."""
     return f"""# @package _global_
 defaults:
   - override /dataset: folder
-  - override /retrieval: [dense, hybrid]
+  - override /retrieval: {modes}
+  - override /strategy: {strategies}
   - override /llm: openai
   - override /llm@judge.llm: openai
 experiment: test

@@ -8,7 +8,6 @@ import time
 from pathlib import Path
 
 import psutil
-from dvc.lock import Lock
 from filelock import FileLock, Timeout
 
 from rag_arena.compose import drift
@@ -33,6 +32,8 @@ def tidy():
     """
     if not CLAIMS.exists():
         return
+    from dvc.lock import Lock  # half a second to import, and rarely needed
+
     with Lock(f"{CLAIMS}.lock", wait=True):
         try:
             claims = json.loads(CLAIMS.read_text())
