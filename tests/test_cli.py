@@ -72,7 +72,7 @@ def test_every_command_answers_to_help(words: tuple[str, ...], capsys: pytest.Ca
     [
         *(["download"], ["index"], ["sample"], ["retrieve", "dense"], ["run", "vanilla", "dense"], ["judge", "vanilla", "dense"]),
         *(["judge-truth"], ["aggregate"], ["compose"], ["compose", "--check"], ["leaderboard"], ["table"], ["table", "scores"]),
-        *(["ask", "Where?"], ["trace", "q1"], ["failed"]),
+        *(["ask", "Where?"], ["trace", "q1"], ["failed"], ["loops"]),
     ],
     ids=" ".join,
 )
@@ -329,6 +329,18 @@ def test_failed_names_a_floor_by_its_own_stage(results: Project) -> None:
 
 def test_failed_before_any_run_says_what_is_missing(small_project: Project) -> None:
     assert "data/runs/no_retrieval/none/answers.parquet: missing" in refusal(small_project, "failed")
+
+
+def test_loops_prints_what_failed_and_how_it_ended_for_questions_that_were_tried_again(results: Project) -> None:
+    path = "data/runs/vanilla/dense/answers.parquet"
+    once, twice = ({"node": "rewrite", "failure": failure} for failure in ("no_context", "unsupported"))
+    traces = {"q1": [once, {"node": "assess"}], "q2": [once, twice, {"node": "admit", "unconfirmed": True}]}
+    rows = results.read(path, artifacts.ANSWERS)
+    results.write(path, artifacts.ANSWERS, [{**r, "trace": json.dumps(traces.get(r["question_id"], []))} for r in rows])
+    assert results.ok("loops").splitlines() == [
+        "vanilla-dense  q1  no_context -> confirmed  Where does the Rhine begin?",
+        "vanilla-dense  q2  no_context -> unsupported -> unconfirmed  Where does the Danube begin?",
+    ]
 
 
 @pytest.mark.parametrize("columns", ["40", "120", "250"])

@@ -26,7 +26,7 @@ from rag_arena.stages.retrieve import retrieve
 from rag_arena.stages.run import Inputs, Outputs, run
 from rag_arena.strategies.state import State, Toolbox
 from tests.strategies.harness import nobody
-from tests.stub import Answer, Stub, completion, sensible
+from tests.stub import Answer, Stub, completion, sensible, words
 from tests.webstub import PAGES, searxng
 
 CORPUS = [
@@ -155,6 +155,36 @@ def test_answers_do_not_depend_on_how_many_are_asked_at_once(
     many = play(DENSE, params, inputs, stub, other, {"llm.transport.max_concurrency": 8})
     other.close()
     assert one.answers == many.answers
+
+
+def test_where_answers_are_reused_questions_are_asked_one_by_one_in_the_order_of_their_ids(
+    params: Params, inputs: Inputs, stub: Stub, ledger: Ledger
+) -> None:
+    stub.behave = lambda body: words("Yes", 1.0)
+    rows = [{**row, "question": "Where does the Rhine begin?"} for row in inputs.questions.to_pylist()]
+    same = replace(inputs, questions=artifacts.table(artifacts.QUESTIONS, rows))
+    settings = {
+        "k": 1,
+        "max_tokens": 8,
+        "route_threshold": 0.65,
+        "grader": "llm",
+        "relevance": {"tau": 0.5, "temperature": 0.1},
+        "keep_threshold": 0.7,
+        "context_tokens": 100,
+        "grounded_threshold": 0.5,
+        "useful_threshold": 0.5,
+        "max_retries": 2,
+        "rewrite_tokens": 8,
+        "sub_queries": 2,
+        "claims": 2,
+        "claims_tokens": 8,
+        "reuse_threshold": 0.95,
+    }
+    changes = {"strategy.adaptive_self_rag": settings, "llm.transport.max_concurrency": 8}
+    done = play(Cell("adaptive_self_rag", "dense"), params, same, stub, ledger, changes)
+    assert done.answers["llm_calls"].to_pylist() == [len(["route", "grade", "generate", "verify", "assess"]), 0, 0, 0]
+    first_steps = [json.loads(trace)[0]["node"] for trace in done.answers["trace"].to_pylist()]
+    assert first_steps == ["route", "recall", "recall", "recall"]
 
 
 def test_a_replayed_run_asks_nothing_and_answers_the_same(params: Params, inputs: Inputs, stub: Stub, ledger: Ledger) -> None:

@@ -175,3 +175,17 @@ def failed() -> None:
             typer.echo(f"run{name}")
         if any(error and error.startswith(NOT_ASKED) for error in errors):
             typer.echo(f"judge{name}")
+
+
+@app.command()
+def loops() -> None:
+    """Print the questions that a strategy tried again, what failed each time and how it ended. Example: arena loops"""
+    questions = {row["question_id"]: row["question"] for row in artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS).to_pylist()}
+    for cell in load(layout.PARAMS).cells:
+        for row in artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS).to_pylist():
+            trace = json.loads(row["trace"])
+            failures = [step["failure"] for step in trace if step["node"] == "rewrite" and "failure" in step]
+            if failures:
+                ended = "unconfirmed" if trace[-1].get("unconfirmed") else "confirmed"
+                path = " -> ".join([*failures, ended])
+                typer.echo(f"{cell}  {row['question_id']}  {path}  {questions[row['question_id']]}")
