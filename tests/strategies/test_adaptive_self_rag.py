@@ -25,7 +25,7 @@ from tests.stub import Answer, Body, completion, one_token
 
 FOLDER = Path(strategies.__file__).parent
 YES, NO = one_token({"Yes": 0.9, "No": 0.1}), one_token({"No": 0.9, "Yes": 0.1})
-RIGHT = {"route": YES, "answer": completion("In the Alps."), "grounded": YES, "useful": YES}  # all is well at the first attempt
+RIGHT = {"route": NO, "answer": completion("In the Alps."), "grounded": YES, "useful": YES}  # all is well at the first attempt
 UNSUPPORTED = {
     **RIGHT,
     "grounded": NO,
@@ -163,9 +163,9 @@ def test_the_trace_holds_each_decision_with_its_probability_and_source(graphs: A
 # Routing
 
 
-@pytest.mark.parametrize(("yes", "needed"), [(0.66, True), (0.64, False), (0.01, False)])
-def test_documents_are_fetched_from_a_confidence_of_0_65_that_they_are_needed(graphs: Answers, yes: float, needed: bool) -> None:
-    replies = {**RIGHT, "route": one_token({"Yes": yes, "No": 1 - yes}), "closed_book": completion("In Tyrol.")}
+@pytest.mark.parametrize(("no", "needed"), [(0.66, True), (0.64, False), (0.01, False)])
+def test_documents_are_fetched_from_a_confidence_of_0_65_that_they_are_needed(graphs: Answers, no: float, needed: bool) -> None:
+    replies = {**RIGHT, "route": one_token({"No": no, "Yes": 1 - no}), "closed_book": completion("In Tyrol.")}
     state, deck = play(graphs, replies, {"d1": 0.9})
     assert bool(deck.asked) is needed
     assert state["trace"][0]["verdict"] is needed
@@ -177,7 +177,7 @@ def test_a_confidence_equal_to_the_threshold_is_enough(graphs: Answers) -> None:
 
 
 def test_a_direct_answer_is_closed_book_and_goes_through_no_check(graphs: Answers) -> None:
-    state, deck = play(graphs, {"route": NO, "closed_book": completion("In Tyrol.")}, {"d1": 0.9})
+    state, deck = play(graphs, {"route": YES, "closed_book": completion("In Tyrol.")}, {"d1": 0.9})
     assert path(state) == ["route", "generate"]
     assert (state["answer"], state["used"], state["retrieved"], state["corrected"]) == ("In Tyrol.", [], [], False)
     assert "confirmed" not in state
@@ -408,8 +408,8 @@ def test_the_bound_on_calls_is_exact(graphs: Answers, grader: str, bound: int) -
     assert chosen.max_calls == bound
     yes, no = completion('{"verdict": "Yes"}'), completion('{"verdict": "No"}')
     replies = {
-        **dict.fromkeys(("route", "relevant", "grounded"), lambda body: yes if "response_format" in body else completion("hm")),
-        "useful": lambda body: no if "response_format" in body else completion("hm"),
+        **dict.fromkeys(("relevant", "grounded"), lambda body: yes if "response_format" in body else completion("hm")),
+        **dict.fromkeys(("route", "useful"), lambda body: no if "response_format" in body else completion("hm")),
         "answer": completion("In the Alps."),
         "rewrite_not_useful": completion("Rhine\nAlps"),
     }
@@ -470,7 +470,7 @@ def test_a_question_at_the_threshold_or_under_it_is_asked_anew(graphs: Answers) 
 def test_an_unconfirmed_or_direct_answer_is_never_reused(graphs: Answers) -> None:
     same = ["Is it 1 0 ?"] * 2
     unconfirmed = reuse(graphs, {**UNSUPPORTED, "rewrite_no_context": completion("it")}, same, 0.95)
-    direct = reuse(graphs, {"route": NO, "closed_book": completion("It is.")}, same, 0.95)
+    direct = reuse(graphs, {"route": YES, "closed_book": completion("It is.")}, same, 0.95)
     assert [path(state)[0] for state in (*unconfirmed, *direct)] == ["route"] * 4
 
 

@@ -40,11 +40,15 @@ async def recall(state: Loop, runtime: Tools) -> Loop:
 
 
 async def route(state: Loop, runtime: Tools) -> Loop:
-    """Retrieve when the small model is sure enough that documents are needed, and when it cannot say."""
+    """Retrieve when the small model is sure enough that this is no common knowledge, and when it cannot say.
+
+    The confidence that retrieval is needed is 1 - P(Yes) to the question whether everyone knows the answer by heart.
+    """
     tools = runtime.context
     verdict = await classify(tools.small_model, "route", tools.prompts.render("route", question=state["question"]), YES_NO)
-    needed = verdict.source == "unreadable" or verdict.probabilities["Yes"] >= tools.settings.route_threshold
-    step = verdict_step("route", RETRIEVE, needed, **_certainty(verdict))
+    confidence = verdict.probabilities["No"]
+    needed = verdict.source == "unreadable" or confidence >= tools.settings.route_threshold
+    step = verdict_step("route", RETRIEVE, needed, p=rounded(confidence), source=verdict.source)
     return {"choice": "several" if needed else "none", "corrected": False, "retries": 0, "trace": [step]}
 
 
