@@ -1,7 +1,6 @@
 """The commands that calibrate, resolve, label, print and sweep, on a small project of four documents and questions."""
 
 import shutil
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -9,16 +8,14 @@ import pytest
 
 from rag_arena import artifacts, layout
 from rag_arena.calibration import verdict
-from rag_arena.cli import app
-from rag_arena.errors import ArenaError
 from rag_arena.params import Sigmoid
 from rag_arena.records import Cell
 from rag_arena.sources import labels
 from rag_arena.stages.calibrate import Calibrated
 from tests.project import QUESTIONS, Project
 from tests.stub import Stub
+from tests.test_cli import refusal
 
-Arena = Callable[..., str]
 GATE = Cell("self_corrective", "dense")
 
 
@@ -30,11 +27,8 @@ def calibrated(small_project: Project, tmp_path_factory: pytest.TempPathFactory)
     rows = [{"question_id": q[0], "question_type": q[4], "stratum_size": 4, "stratum_weight": 1.0} for q in QUESTIONS]
     made.write(str(layout.CALIBRATION), artifacts.SAMPLE, rows)
     made.change({"strategy.self_corrective.threshold": "auto"})
-    with pytest.MonkeyPatch.context() as patch:
-        patch.chdir(made.folder)
-        patch.setenv("ARENA_DRIFT_CHECKED", "1")
-        app(["calibrate", "dense"], standalone_mode=False)
-        app(["resolve", "self_corrective", "dense"], standalone_mode=False)
+    made.ok("calibrate", "dense", ARENA_DRIFT_CHECKED="1")
+    made.ok("resolve", "self_corrective", "dense", ARENA_DRIFT_CHECKED="1")
     return made
 
 
@@ -43,21 +37,6 @@ def own(calibrated: Project, tmp_path: Path) -> Project:
     """A copy to be changed."""
     shutil.copytree(calibrated.folder, tmp_path / "own")
     return Project(tmp_path / "own")
-
-
-@pytest.fixture
-def arena(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> Callable[..., str]:
-    """A command in this process, which spares its start: what it prints, or the line in which it refuses."""
-
-    def say(project: Project, *arguments: str) -> str:
-        monkeypatch.chdir(project.folder)
-        try:
-            app(list(arguments), standalone_mode=False)
-        except ArenaError as error:
-            return f"refused: {error}"
-        return capsys.readouterr().out
-
-    return say
 
 
 def threshold(project: Project) -> tuple[str, str]:
@@ -77,33 +56,33 @@ def test_auto_with_good_retrievals_alone_is_the_lowest_score_seen(calibrated: Pr
     assert lowest - 1e-4 < float(value) <= lowest
 
 
-def test_calibration_prints_labels_scores_candidates_and_what_is_in_force(calibrated: Project, arena: Arena) -> None:
-    shown = arena(calibrated, "calibration", "dense")
+def test_calibration_prints_labels_scores_candidates_and_what_is_in_force(calibrated: Project) -> None:
+    shown = calibrated.ok("calibration", "dense")
     assert "dense: 4 calibration questions, by their top 3: 4 good, 0 acceptable, 0 bad, 0 unlabelled" in shown
     assert "no retrieval is labelled bad" in shown
     assert f"self_corrective.threshold {float(threshold(calibrated)[0]):.4g} (auto) corrects 0% of the questions" in shown
     assert max(map(len, shown.splitlines())) <= 120
 
 
-def test_calibration_of_an_unknown_mode_is_refused_with_the_nearest(calibrated: Project, arena: Arena) -> None:
-    expected = "refused: params.yaml: retrieval mode 'dens' is not in the grid; did you mean dense?"
-    assert arena(calibrated, "calibration", "dens") == expected
+def test_calibration_of_an_unknown_mode_is_refused_with_the_nearest(calibrated: Project) -> None:
+    expected = "arena: params.yaml: retrieval mode 'dens' is not in the grid; did you mean dense?"
+    assert refusal(calibrated, "calibration", "dens") == expected
 
 
-def test_a_threshold_that_cannot_be_calibrated_is_refused_with_what_to_do(project: Project, arena: Arena) -> None:
+def test_a_threshold_that_cannot_be_calibrated_is_refused_with_what_to_do(project: Project) -> None:
     project.change({"strategy.self_corrective.threshold": "auto"})
-    assert arena(project, "resolve", "self_corrective", "dense") == (
-        "refused: params.yaml: strategy.self_corrective.threshold cannot be calibrated in dense: no retrieval of the calibration "
+    assert refusal(project, "resolve", "self_corrective", "dense") == (
+        "arena: params.yaml: strategy.self_corrective.threshold cannot be calibrated in dense: no retrieval of the calibration "
         "split is labelled; label some with `arena label dense`, raise sample.calibration, or type a number"
     )
     project.change({"strategy.self_corrective.threshold": 0.4})
-    arena(project, "resolve", "self_corrective", "dense")
+    project.ok("resolve", "self_corrective", "dense")
     assert threshold(project) == ("0.4", "typed")
 
 
-def test_label_writes_a_sheet_whose_answers_it_keeps_and_calibration_reads(own: Project, arena: Arena) -> None:
+def test_label_writes_a_sheet_whose_answers_it_keeps_and_calibration_reads(own: Project) -> None:
     k = 3
-    assert arena(own, "label", "dense").startswith(f"data/labels.csv: {4 * k} rows added, 0 kept; {4 * k} with an empty label")
+    assert own.ok("label", "dense").startswith(f"data/labels.csv: {4 * k} rows added, 0 kept; {4 * k} with an empty label")
     sheet = labels.read(own.folder / layout.LABELS)
     assert [row.question_id for row in sheet] == [q[0] for q in QUESTIONS for _ in range(k)]
     assert {row.title for row in sheet} == {"Rhine", "Danube", "Cheese", "Elbe"}
@@ -113,28 +92,28 @@ def test_label_writes_a_sheet_whose_answers_it_keeps_and_calibration_reads(own: 
         labels.Row(r.question_id, r.doc_id, r.question, r.title, r.score, "no" if r.question_id == "q1" else "") for r in sheet
     ]
     (own.folder / layout.LABELS).write_text(labels.text(filled))
-    assert arena(own, "label", "dense").startswith(f"data/labels.csv: 0 rows added, {4 * k} kept; {3 * k} with an empty label")
+    assert own.ok("label", "dense").startswith(f"data/labels.csv: 0 rows added, {4 * k} kept; {3 * k} with an empty label")
     assert labels.read(own.folder / layout.LABELS) == filled
-    arena(own, "calibrate", "dense")
+    own.ok("calibrate", "dense")
     rows = own.read(str(layout.calibrated("dense", "retrievals")), artifacts.RETRIEVALS)
     assert {row["question_id"]: row["label"] for row in rows} == {"q1": "bad", "q2": "good", "q3": "good", "q4": "good"}
 
 
-def test_a_sheet_that_cannot_be_read_is_refused_and_left_as_it_is(own: Project, arena: Arena) -> None:
+def test_a_sheet_that_cannot_be_read_is_refused_and_left_as_it_is(own: Project) -> None:
     path = own.folder / layout.LABELS
     path.write_text("my work\n")
-    assert arena(own, "label", "dense").startswith("refused: data/labels.csv: must begin with the line question_id,doc_id")
+    assert refusal(own, "label", "dense").startswith("arena: data/labels.csv: must begin with the line question_id,doc_id")
     assert path.read_text() == "my work\n"
 
 
 def test_ask_fills_thresholds_in_from_the_calibration(own: Project, stub: Stub) -> None:
     own.point_at(stub.url)
     shown = own.ok("ask", QUESTIONS[0][1], "--strategy", "self_corrective", "--retrieval", "dense", COLUMNS="160")
-    assert f"threshold {threshold(own)[0]}" in shown
+    assert f"threshold {float(threshold(own)[0]):.3f}" in shown
 
 
-def test_without_a_label_calibration_says_how_to_make_some(project: Project, arena: Arena) -> None:
-    assert "no retrieval is labelled: auto is refused; `arena label` writes the sheet" in arena(project, "calibration", "dense")
+def test_without_a_label_calibration_says_how_to_make_some(project: Project) -> None:
+    assert "no retrieval is labelled: auto is refused; `arena label` writes the sheet" in project.ok("calibration", "dense")
 
 
 # Verdicts
@@ -200,19 +179,19 @@ KEY = "strategy.self_corrective.threshold"
     [
         (
             ["strategy.self_corrective.treshold", "0.5"],
-            "refused: conf: unknown key strategy.self_corrective.treshold; did you mean threshold?",
+            "arena: conf: unknown key strategy.self_corrective.treshold; did you mean threshold?",
         ),
         (
             [KEY, "0.5", "5"],
-            f"refused: params.yaml: {KEY}: must be a number from 0 to 1, auto, or {{percentile: 0 to 100}} (got 5)",
+            f"arena: params.yaml: {KEY}: must be a number from 0 to 1, auto, or {{percentile: 0 to 100}} (got 5)",
         ),
         (
             [KEY, "0.5"],
-            "refused: .git: DVC keeps experiments beside a git commit, and there is none; `git init`, add and commit first",
+            "arena: .git: DVC keeps experiments beside a git commit, and there is none; `git init`, add and commit first",
         ),
     ],
 )
 def test_a_sweep_that_cannot_run_is_refused_before_anything_is_queued(
-    small_project: Project, arena: Arena, arguments: list[str], line: str
+    small_project: Project, arguments: list[str], line: str
 ) -> None:
-    assert arena(small_project, "sweep", *arguments) == line
+    assert refusal(small_project, "sweep", *arguments) == line
