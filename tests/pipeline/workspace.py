@@ -12,7 +12,7 @@ from pathlib import Path
 import pyarrow.parquet as pq
 
 ROOT = Path(__file__).parents[2]
-VARYING = ("calls.parquet", "timings.parquet", "leaderboard.csv")
+VARYING = ("calls.parquet", "timings.parquet", "leaderboard.csv", "graders.csv", "node_costs.csv")
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,17 @@ TYPED = {"good": 0.6, "bad": 0.4}  # in place of auto, by what the threshold sep
 SIGMOID = {"tau": 0.5, "temperature": 0.1}
 ROUTER = {"choices": ["several"], "intercepts": [0.0], "coefficients": [[0.0] * 384]}  # what costs most
 
-WORDS = ["Yes", "No", "Irrelevant", "Relevant", "Fully", "1", "5", "answer is: nobody knows"]
+WORDS = [
+    "Yes",
+    "No",
+    "Irrelevant",
+    "Relevant",
+    "Fully",
+    "1",
+    "5",
+    "It rises in the Alps. It ends in the sea.",
+    "answer is: nobody knows",
+]
 RUBBISH = {"malformed JSON": '{"verdict": ["', "nothing": "", "blanks": " \n", "100,000 characters": "and so on " * 10_000}
 
 
