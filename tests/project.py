@@ -8,7 +8,7 @@ import shutil
 import signal
 import subprocess
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import chdir, redirect_stderr, redirect_stdout
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +16,7 @@ from subprocess import CompletedProcess
 from typing import Any
 from unittest.mock import patch
 
+import pyarrow as pa
 import yaml
 
 from rag_arena import artifacts, layout
@@ -157,6 +158,18 @@ def question_rows() -> list[dict[str, Any]]:
     ]
 
 
+def question_table(questions: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """The questions artifact."""
+    columns = ("question_id", "question", "answer", "aliases", "question_type", "gold_ids")
+    return artifacts.table(artifacts.QUESTIONS, [{**dict(zip(columns, q, strict=True)), "decomposition": []} for q in questions])
+
+
+def sample_table(questions: Sequence[tuple[Any, ...]]) -> pa.Table:
+    """A split that holds these questions."""
+    strata = {"stratum_size": 4, "stratum_weight": 1.0}
+    return artifacts.table(artifacts.SAMPLE, [{"question_id": q[0], "question_type": q[4], **strata} for q in questions])
+
+
 def create(folder: Path) -> Project:
     """A project whose model is asked nothing yet."""
     made = Project(folder)
@@ -167,9 +180,7 @@ def create(folder: Path) -> Project:
     (folder / DATASET).mkdir(parents=True)
     (folder / DATASET / "Corpus.json").write_text(lines(corpus_rows()))
     (folder / DATASET / "Question.json").write_text(lines(question_rows()))
-    columns = ("question_id", "question", "answer", "aliases", "question_type", "gold_ids")
-    rows = [{**dict(zip(columns, q, strict=True)), "decomposition": []} for q in QUESTIONS]
-    corpus, questions = artifacts.table(artifacts.CORPUS, CORPUS), artifacts.table(artifacts.QUESTIONS, rows)
+    corpus, questions = artifacts.table(artifacts.CORPUS, CORPUS), question_table(QUESTIONS)
     built = index(corpus, params.embedder, None)
     hits, timings = retrieve("dense", params, corpus, built, questions)
     for path, table in {
@@ -180,8 +191,7 @@ def create(folder: Path) -> Project:
         "data/retrieved/dense/timings.parquet": timings,
     }.items():
         artifacts.write(folder / path, table)
-    sampled = [{"question_id": q[0], "question_type": q[4], "stratum_size": 4, "stratum_weight": 1.0} for q in QUESTIONS]
-    made.write("data/sample/evaluation.parquet", artifacts.SAMPLE, sampled)
+    artifacts.write(folder / "data/sample/evaluation.parquet", sample_table(QUESTIONS))
     made.write("data/sample/calibration.parquet", artifacts.SAMPLE, [])
     (folder / layout.LABELS).write_text(labels.text([]))
     calibrated = calibrate("dense", params, corpus, built, questions, artifacts.table(artifacts.SAMPLE, []), hits, [])

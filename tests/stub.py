@@ -4,6 +4,7 @@ import hashlib
 import json
 import math
 import re
+import socket
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -25,6 +26,11 @@ class Answer:
     headers: dict[str, str] = field(default_factory=dict)
     pause_s: float = 0.0
     drip_s: float = 0.0
+
+
+def with_json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
+    """A reply that is JSON, whatever it says."""
+    return Answer(status, json.dumps(value).encode(), {"content-type": "application/json", **(headers or {})})
 
 
 def completion(
@@ -121,6 +127,21 @@ def sensible(body: Body) -> Answer:
 def _last_input(prompt: str) -> Any:
     """The input that a ragas prompt ends with."""
     return json.loads(re.split(r"\ninput: ", prompt)[-1].rsplit("\nOutput:", 1)[0])
+
+
+# How a server refuses every request alike, and what is said of it after its URL.
+REFUSALS = [
+    (401, "refuses the key (401); check OPENAI_API_KEY"),
+    (403, "refuses the key (403); check OPENAI_API_KEY"),
+    (404, "404; check llm.endpoint.base_url and llm.endpoint.model (stub)"),
+]
+
+
+def unused_url() -> str:
+    """Where nobody listens."""
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
 
 
 class Stub:

@@ -1,12 +1,9 @@
 """Every finding of `arena doctor`, well and ill."""
 
 import importlib.metadata
-import json
 import os
-import socket
 import sys
 from pathlib import Path
-from typing import Any
 
 import pytest
 import yaml
@@ -14,13 +11,9 @@ import yaml
 from rag_arena import doctor
 from rag_arena.doctor import Finding, examine
 from tests.project import DATASET, ROOT, Project, lines, question_rows
-from tests.stub import Answer, Stub, completion
+from tests.stub import REFUSALS, Answer, Stub, completion, unused_url, with_json
 
 OPENAI = importlib.metadata.version("openai")
-
-
-def with_json(value: Any, status: int = 200) -> Answer:
-    return Answer(status, json.dumps(value).encode(), {"content-type": "application/json"})
 
 
 @pytest.fixture
@@ -195,14 +188,7 @@ def test_a_missing_key_is_told_by_its_variable(at: Project, stub: Stub, monkeypa
     assert stub.requests == []
 
 
-@pytest.mark.parametrize(
-    ("status", "mend"),
-    [
-        (401, "refuses the key (401); check OPENAI_API_KEY"),
-        (403, "refuses the key (403); check OPENAI_API_KEY"),
-        (404, "404; check llm.endpoint.base_url and llm.endpoint.model (stub)"),
-    ],
-)
+@pytest.mark.parametrize(("status", "mend"), REFUSALS)
 def test_a_server_that_refuses_key_or_model_is_told(at: Project, stub: Stub, status: int, mend: str) -> None:
     stub.behave = lambda _: with_json({"error": {"message": "stub-key is no good"}}, status)
     assert only_ill("model") == f"{stub.url}: {mend}"
@@ -214,9 +200,7 @@ def test_a_field_that_the_server_does_not_know_is_told_with_the_key_to_change(at
 
 
 def test_an_url_where_nobody_answers_is_told(at: Project) -> None:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        at.point_at(url := f"http://127.0.0.1:{free.getsockname()[1]}/v1")
+    at.point_at(url := unused_url())
     detail = only_ill("model")
     assert detail.startswith(f"{url}: nobody answers (")
     assert detail.endswith("; start the server or mend llm.endpoint.base_url")

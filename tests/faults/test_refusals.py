@@ -1,10 +1,8 @@
 """What the user can get wrong, and what the world can: each ends the real command in one line that says what to mend."""
 
 import contextlib
-import json
 import os
 import re
-import socket
 import sqlite3
 import subprocess
 import sys
@@ -23,7 +21,7 @@ from rag_arena.errors import EndpointError
 from rag_arena.llm.client import explain
 from rag_arena.params import Endpoint
 from tests.project import DATASET, QUESTIONS, ROOT, Project, corpus_rows, lines, question_rows
-from tests.stub import Answer, Stub, completion, sensible
+from tests.stub import REFUSALS, Answer, Stub, completion, sensible, unused_url, with_json
 
 FLOOR = ("run", "no_retrieval", "none")
 
@@ -38,10 +36,6 @@ def refused(project: Project, *arguments: str, **environment: Any) -> str:
     assert done.stderr.startswith("arena: ")
     assert project.listing() == before
     return str(done.stderr).strip()
-
-
-def with_json(value: Any, status: int = 200) -> Answer:
-    return Answer(status, json.dumps(value).encode(), {"content-type": "application/json"})
 
 
 # Parameters
@@ -185,12 +179,6 @@ def test_an_index_by_another_embedder_is_refused(project: Project) -> None:
 # Endpoints that refuse every request alike: the cell stops at its first question
 
 
-def unused_url() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
-
-
 def test_nobody_listening_is_told_by_url(project: Project) -> None:
     url = unused_url()
     project.point_at(url)
@@ -205,14 +193,7 @@ def test_a_missing_key_is_told_by_its_variable(project: Project, stub: Stub) -> 
     assert stub.requests == []
 
 
-@pytest.mark.parametrize(
-    ("status", "mend"),
-    [
-        (401, "refuses the key (401); check OPENAI_API_KEY"),
-        (403, "refuses the key (403); check OPENAI_API_KEY"),
-        (404, "404; check llm.endpoint.base_url and llm.endpoint.model (stub)"),
-    ],
-)
+@pytest.mark.parametrize(("status", "mend"), REFUSALS)
 def test_a_refusal_of_key_or_model_stops_the_cell_at_its_first_question(
     project: Project, stub: Stub, status: int, mend: str
 ) -> None:

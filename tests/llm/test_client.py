@@ -4,7 +4,6 @@ import asyncio
 import contextlib
 import json
 import math
-import socket
 import threading
 import time
 from collections.abc import Awaitable, Callable
@@ -18,7 +17,7 @@ from rag_arena.llm.client import ChatModel, Message, Token, connect, explain
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import Meter, metered
 from rag_arena.params import Endpoint, Llm, Price, Transport
-from tests.stub import Answer, Stub, completion, raw_completion, sensible, serve
+from tests.stub import Answer, Stub, completion, raw_completion, sensible, serve, unused_url, with_json
 
 SOON = {"retry-after": "0.001"}
 
@@ -57,20 +56,10 @@ def in_turn(*answers: Answer) -> Callable[[Any], Answer]:
     return lambda body: left.pop(0) if left else sensible(body)
 
 
-def with_json(value: Any, status: int = 200, headers: dict[str, str] | None = None) -> Answer:
-    return Answer(status, json.dumps(value).encode(), {"content-type": "application/json", **(headers or {})})
-
-
 def cut_connection() -> Answer:
     whole = completion("yes").content
     chunk = f"{len(whole):x}\r\n".encode() + whole[:40]
     return Answer(content=chunk, headers={"transfer-encoding": "chunked", "connection": "close"})
-
-
-def unused_url() -> str:
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return f"http://127.0.0.1:{free.getsockname()[1]}/v1"
 
 
 # What a request holds

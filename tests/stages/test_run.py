@@ -25,23 +25,11 @@ from rag_arena.stages.resolve import resolve
 from rag_arena.stages.retrieve import retrieve
 from rag_arena.stages.run import Inputs, Outputs, run
 from rag_arena.strategies.state import State, Toolbox
+from tests.project import CORPUS, QUESTIONS, question_table, sample_table
 from tests.strategies.harness import nobody
 from tests.stub import Answer, Stub, completion, sensible, words
 from tests.webstub import PAGES, searxng
 
-CORPUS = [
-    {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps."},
-    {"doc_id": "d2", "title": "Danube", "text": "The Danube begins in the Black Forest."},
-    {"doc_id": "d3", "title": "Cheese", "text": "Cheese is made of milk."},
-    {"doc_id": "d4", "title": "Elbe", "text": "The Elbe begins in Bohemia."},
-]
-QUESTIONS = [
-    ("q1", "Where does the Rhine begin?", "the Alps", ["Alps"], "single_hop", ["d1"]),
-    ("q2", "Where does the Danube begin?", "the Black Forest", [], "single_hop", ["d2"]),
-    ("q3", "What is cheese made of?", "milk", [], "multi_hop", ["d3"]),
-    ("q4", "Where does the Elbe begin?", "Bohemia", [], "single_hop", ["d4"]),
-    ("q5", "Where does the Oder begin?", "Moravia", [], "single_hop", []),
-]
 DENSE, FLOOR = Cell("vanilla", "dense"), Cell("no_retrieval", "none")
 CORRECTIVE = Cell("self_corrective", "dense")
 
@@ -62,14 +50,8 @@ def changed(params: Params, url: str, changes: dict[str, Any] | None = None) -> 
 @pytest.fixture(scope="module")
 def inputs(params: Params) -> Inputs:
     """Four documents; five questions, of which the sample holds four."""
-    columns = ("question_id", "question", "answer", "aliases", "question_type", "gold_ids")
-    questions = artifacts.table(
-        artifacts.QUESTIONS, [{**dict(zip(columns, q, strict=True)), "decomposition": []} for q in QUESTIONS]
-    )
-    sample = artifacts.table(
-        artifacts.SAMPLE,
-        [{"question_id": q[0], "question_type": q[4], "stratum_size": 4, "stratum_weight": 1.0} for q in QUESTIONS[:4]],
-    )
+    questions = question_table([*QUESTIONS, ("q5", "Where does the Oder begin?", "Moravia", [], "single_hop", [])])
+    sample = sample_table(QUESTIONS)
     corpus = artifacts.table(artifacts.CORPUS, CORPUS)
     built = index(corpus, params.embedder, None)
     hits, _ = retrieve("dense", params, corpus, built, questions)
