@@ -302,6 +302,23 @@ DECISIONS = _artifact(
     {"strategy": _S, "retrieval": _S, "question_type": _S, "decision": _S, "against": _S, **_VERDICT_QUALITY},
     nullable=_UNDEFINED,
 )
+_ROUTED = ("accuracy_router", "gap", "label_accuracy", "steps_router", "tokens_router")
+_CHOSEN = ("chose_none", "chose_one", "chose_several")
+_CEILING = ("accuracy_none", "accuracy_one", "accuracy_several", "accuracy_oracle", "steps_oracle", "tokens_oracle")
+ORACLE = _artifact(
+    "oracle",
+    ("retrieval", "question_type"),
+    {
+        "retrieval": _S,
+        "question_type": _S,
+        "strategies": _S,
+        "n_questions": _I,
+        "n_unknown": _I,
+        **dict.fromkeys((*_CEILING, *_ROUTED), _F),
+        **dict.fromkeys(_CHOSEN, _I),
+    },
+    nullable=(*_CEILING, *_ROUTED, *_CHOSEN),
+)
 GRADERS = _artifact(
     "graders",
     ("strategy", "retrieval", "grader"),

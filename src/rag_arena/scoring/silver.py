@@ -2,8 +2,9 @@
 
 from collections.abc import Mapping
 
-from rag_arena.decisions import CHOICES, ONE, SEVERAL
+from rag_arena.decisions import CHOICES, NONE, ONE, SEVERAL
 
+STRATEGIES = {NONE: "no_retrieval", ONE: "vanilla", SEVERAL: "iterative"}  # what a choice does
 ANSWERED, INDUCTIVE_BIAS = "answered", "inductive bias"
 _BIAS = {"single_hop": ONE, "multi_hop": SEVERAL, "summary": SEVERAL}  # what questions of a type are made to need
 

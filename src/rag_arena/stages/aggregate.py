@@ -22,8 +22,10 @@ from rag_arena.scoring.graders import grader_rows
 from rag_arena.scoring.groups import ALL, groups, mean, of
 from rag_arena.scoring.judge_quality import judge_quality, judge_truth
 from rag_arena.scoring.node_costs import node_cost_rows
+from rag_arena.scoring.oracle import Outcome, oracle_rows
 from rag_arena.scoring.paths import path_rows
 from rag_arena.scoring.retrieval_quality import disagreement, ranking, retrieval_quality
+from rag_arena.scoring.silver import STRATEGIES
 
 _Timed = tuple[dict[str, Any], dict[str, Any]]  # a row, and the seconds that only its display has
 _CLOSED_BOOK = Cell("no_retrieval", NO_MODE)
@@ -97,6 +99,7 @@ def aggregate(
         artifacts.SCORES: itertools.chain.from_iterable(scored.values()),
         artifacts.DECISIONS: decisions,
         artifacts.PATHS: paths,
+        artifacts.ORACLE: itertools.chain.from_iterable(_oracle(mode, cells, scored) for mode in retrieved),
         artifacts.JUDGE_QUALITY: judged,
         artifacts.JUDGE_TRUTH: judge_truth(known_truth.to_pylist()),
         artifacts.RETRIEVAL_QUALITY: retrieval_quality(rankings, everything),
@@ -114,6 +117,21 @@ def aggregate(
 def _display(artifact: Artifact, pairs: Sequence[_Timed]) -> pd.DataFrame:
     rows = pd.DataFrame([{**row, **seconds} for row, seconds in pairs], columns=None if pairs else artifact.schema.names)
     return rows.sort_values(list(artifact.key), ignore_index=True)
+
+
+def _oracle(
+    mode: str, cells: Mapping[Cell, CellTables], scored: Mapping[Cell, Sequence[Mapping[str, Any]]]
+) -> Iterable[dict[str, Any]]:
+    def outcomes(strategy: str) -> dict[str, Outcome] | None:
+        cell = next((c for c in cells if c.strategy == strategy and c.retrieval in (mode, NO_MODE)), None)
+        if cell is None:
+            return None
+        correct = {row["question_id"]: row["correct"] for row in scored[cell]}
+        rows = cells[cell].answers.to_pylist()
+        return {row["question_id"]: Outcome.of(row, correct[row["question_id"]]) for row in rows}
+
+    arms = {choice: found for choice, strategy in STRATEGIES.items() if (found := outcomes(strategy)) is not None}
+    return oracle_rows(mode, arms, outcomes("adaptive"))
 
 
 def _paths(

@@ -17,17 +17,15 @@ import pyarrow.compute as pc
 
 from rag_arena import artifacts, embedders, strategies
 from rag_arena.artifacts import questions_of
-from rag_arena.decisions import CHOICES, NONE, ONE, SEVERAL
+from rag_arena.decisions import CHOICES, NONE
 from rag_arena.llm.client import ChatModel
 from rag_arena.params import NO_MODE, Params, section
 from rag_arena.records import FAILED, Cell, Question, balanced
 from rag_arena.scoring.answers import contains, exact_match
-from rag_arena.scoring.silver import INDUCTIVE_BIAS, silver_label
+from rag_arena.scoring.silver import INDUCTIVE_BIAS, STRATEGIES, silver_label
 from rag_arena.stages.run import Inputs, run
 from rag_arena.strategies.adaptive.graph import Settings
 from rag_arena.strategies.adaptive.router import Router, cross_validated, fit
-
-STRATEGIES = {NONE: "no_retrieval", ONE: "vanilla", SEVERAL: "iterative"}
 
 
 @dataclass(frozen=True, slots=True)
