@@ -36,7 +36,15 @@ class Grade:
 
 
 def verdict_step(node: str, point: str, verdict: bool | None, **more: Any) -> dict[str, Any]:
-    """A yes-or-no decision: `retrieve`, `enough` or `grounded`; None where it was left open."""
+    """A yes-or-no decision: `retrieve`, `enough` or `grounded`.
+
+    Args:
+        node: the step.
+        point: what is decided.
+        verdict: None when undecided.
+        more: what else the trace should hold. `p` is the probability of yes, whatever the verdict, and `source` says how it came
+            about; `used` names the documents that the verdict is about, where they are not those of the last prompt.
+    """
     return {"node": node, "decides": point, "verdict": verdict, **more}
 
 

@@ -77,7 +77,7 @@ def test_a_trained_router_asks_no_model_and_leaves_its_probability_in_the_trace(
         "decides": "retrieve",
         "verdict": False,
         "choice": "none",
-        "p": round(sure, 6),
+        "p": round(1 - sure, 6),
         "source": "trained",
     }
     assert len(graphs.stub.requests) == 1
@@ -86,9 +86,9 @@ def test_a_trained_router_asks_no_model_and_leaves_its_probability_in_the_trace(
 @pytest.mark.parametrize(
     ("tokens", "choice", "p"),
     [
-        ({"one": 0.5, "none": 0.2, "several": 0.1}, "one", 0.5 / 0.8),
-        ({" Several": 0.3, "sever": 0.2, "None": 0.3}, "several", 0.5 / 0.8),
-        ({"None": 0.4, "ONE": 0.4}, "none", 0.5),
+        ({"one": 0.5, "none": 0.2, "several": 0.1}, "one", (0.5 + 0.1) / 0.8),
+        ({" Several": 0.3, "sever": 0.2, "None": 0.3}, "several", (0.3 + 0.2) / 0.8),
+        ({"None": 0.4, "ONE": 0.4}, "none", 0.4 / 0.8),
     ],
 )
 def test_a_prompted_router_reads_probabilities_and_takes_the_cheapest_of_equals(
@@ -107,7 +107,7 @@ def test_a_prompted_router_reads_probabilities_and_takes_the_cheapest_of_equals(
 def test_a_prompted_router_that_cannot_be_read_takes_the_cheapest_and_says_so(graphs: Answers):
     graphs.stub.behave = lambda body: completion("I do not know.")
     step = asked(graphs, "prompted")["trace"][0]
-    assert (step["choice"], step["p"], step["source"]) == ("none", round(1 / 3, 6), "unreadable")
+    assert (step["choice"], step["p"], step["source"]) == ("none", round(2 / 3, 6), "unreadable")
 
 
 class Nothing:

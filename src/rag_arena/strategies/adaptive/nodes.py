@@ -10,10 +10,10 @@ from rag_arena.strategies.steps import rounded
 
 
 async def route(state: State, runtime: Tools) -> State:
-    """Choose none, one or several retrievals."""
+    """Choose none, one or several retrievals, the likeliest; `p` in the trace is the probability of any."""
     probabilities, source = await _judge(runtime.context, state["question"])
     choice = likeliest(probabilities)
-    step = verdict_step("route", RETRIEVE, choice != NONE, choice=choice, p=rounded(probabilities[choice]), source=source)
+    step = verdict_step("route", RETRIEVE, choice != NONE, choice=choice, p=rounded(1 - probabilities.get(NONE, 0.0)), source=source)
     return {"choice": choice, "trace": [step]}
 
 
