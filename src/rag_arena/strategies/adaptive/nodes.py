@@ -13,7 +13,8 @@ async def route(state: State, runtime: Tools) -> State:
     """Choose none, one or several retrievals, the likeliest; `p` in the trace is the probability of any."""
     probabilities, source = await _judge(runtime.context, state["question"])
     choice = likeliest(probabilities)
-    step = verdict_step("route", RETRIEVE, choice != NONE, choice=choice, p=rounded(1 - probabilities.get(NONE, 0.0)), source=source)
+    p = 1 - probabilities.get(NONE, 0.0)  # a trained router may never have seen the class
+    step = verdict_step("route", RETRIEVE, choice != NONE, choice=choice, p=rounded(p), source=source)
     return {"choice": choice, "trace": [step]}
 
 
