@@ -582,9 +582,10 @@ def test_two_modes_disagree_where_their_top_documents_differ(results: Results) -
 # metrics.json
 
 
-def test_metrics_are_six_rounded_numbers_of_the_focus(results: Results) -> None:
+def test_metrics_name_the_focus_and_are_six_rounded_numbers_of_it(results: Results) -> None:
     row = board(results)
     assert results.metrics == {
+        "cell": f"{row['strategy']}-{row['retrieval']}",
         "recall": round(row["recall"], 4),
         "precision": round(row["precision"], 4),
         "f1": round(row["f1"], 4),

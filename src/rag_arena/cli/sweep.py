@@ -39,7 +39,7 @@ def sweep(
     options = [word for text in (*common, f"{key}={','.join(reversed(values))}") for word in ("-S", text)]
     queued = re.findall(r"Queued experiment '([^']+)'", _dvc("exp", "run", "--queue", *options, show=False))
     _dvc("exp", "run", "--run-all", "--jobs", "1")
-    columns = rf"Created|State|Executor|rev|experiment|.*/.*|(?!{re.escape(key)}(\.|$)).*\..*"
+    columns = rf"Created|State|Executor|rev|experiment|cell|.*/.*|(?!{re.escape(key)}(\.|$)).*\..*"
     _dvc("exp", "show", "--no-pager", "--hide-workspace", "--drop", f"^({columns})$")
     status = _dvc("queue", "status", show=False)
     failed = [name for name in queued if re.search(rf"\b{name}\b.*\bFailed\b", status)]

@@ -56,7 +56,7 @@ class Results:
 
     tables: dict[str, pa.Table]
     displays: dict[str, pd.DataFrame]
-    metrics: dict[str, float | None]
+    metrics: dict[str, str | float | None]
 
 
 def aggregate(
@@ -246,12 +246,13 @@ def _latencies(group: str, tables: CellTables, first_pass: Mapping[str, float]) 
     }
 
 
-def _metrics(focus: str, board: Sequence[Mapping[str, Any]]) -> dict[str, float | None]:
-    """Six numbers of one cell: few enough for a readable `dvc exp show`."""
+def _metrics(focus: str, board: Sequence[Mapping[str, Any]]) -> dict[str, str | float | None]:
+    """A cell's name and six numbers of it: few enough for a readable `dvc exp show`."""
     row = next(r for r in board if f"{r['strategy']}-{r['retrieval']}" == focus and r["question_type"] == ALL)
     tokens = (row["tokens_in"] + row["tokens_out"]) / row["n_planned"]
     chosen = {name: row[name] for name in ("recall", "precision", "f1", "contains", "correction_rate")}
-    return {**{name: None if v is None else round(v, 4) for name, v in chosen.items()}, "tokens_per_question": round(tokens, 1)}
+    rounded = {name: None if v is None else round(v, 4) for name, v in chosen.items()}
+    return {"cell": focus, **rounded, "tokens_per_question": round(tokens, 1)}
 
 
 def _by_id(rows: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:
