@@ -111,6 +111,8 @@ def test_the_trace_of_the_short_form_holds_every_decision_and_term(graphs: Answe
         "node": "decide",
         "decides": "retrieve",
         "verdict": True,
+        "answer": "",
+        "read_on": False,
         "p": 0.3,
         "threshold": 0.2,
         "source": "logprobs",
@@ -359,8 +361,11 @@ def test_every_path_decides_anew_whether_its_next_segment_needs_documents(graphs
     expected = [ONE, TWO, (ONE + seven) / 2, (TWO + FIVE) / 2, (TWO + SIX) / 2]
     assert [step["score"] for step in critiques(state)] == pytest.approx(expected)
     decided = [step for step in state["trace"] if step["node"] == "decide"]
-    assert [step.get("decides") for step in decided] == ["retrieve", None, None]
-    assert [step.get("retrieve") for step in decided] == [None, False, True]
+    assert [(step["decides"], step["answer"], step["verdict"]) for step in decided] == [
+        ("retrieve", "", True),
+        ("retrieve", "One.", False),
+        ("retrieve", "Two.", True),
+    ]
 
 
 # The worst a model can say (tests/strategies/test_worst_model.py has more)

@@ -170,6 +170,8 @@ def test_a_segment_ends_at_the_next_retrieval_token_and_the_next_prompt_holds_it
     first = 0.5 + 1 + 1
     second = 0.25 + 1 + 0.5 + 0.5 * 1
     assert [step["score"] for step in critiques(state)] == pytest.approx([first, (first + second) / 2])
+    decided = [step for step in state["trace"] if step["node"] == "decide"]
+    assert [(step["verdict"], step["read_on"]) for step in decided] == [(True, False), (False, True)]
     assert [step["node"] for step in state["trace"]].count("retrieve") == 1
     assert state["trace"][-1]["verdict"] is False
 

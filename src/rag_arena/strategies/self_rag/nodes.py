@@ -41,20 +41,13 @@ async def decide(state: BeamState, runtime: Tools) -> BeamState:
         step: dict[str, Any] = {"node": "decide", "retrieve": settings.retrieve}
         if settings.retrieve == "adaptive":
             need = await VARIANTS[settings.variant].need(runtime.context, state["question"], path)
-            wanted, read_on = need.p > settings.threshold, need.reads_on
-            scores = {
-                "p": rounded(need.p),
-                "threshold": settings.threshold,
-                "source": need.source,
-                "outside": rounded(need.outside),
-            }
-            if path.segments:
-                step = {"node": "decide", "answer": path.answer, "retrieve": wanted, "read_on": read_on, **scores}
-            else:
-                step = verdict_step("decide", RETRIEVE, wanted, **scores)
+            read_on = need.reads_on
+            wanted = need.p > settings.threshold and not read_on
+            how = {"p": rounded(need.p), "threshold": settings.threshold, "source": need.source, "outside": rounded(need.outside)}
+            step = verdict_step("decide", RETRIEVE, wanted, answer=path.answer, read_on=read_on, **how)
         steps.append(step)
         at_hand = path.segments[-1].doc_id if read_on else None
-        beam.append(replace(path, evidence=() if wanted and not read_on else (at_hand,)))
+        beam.append(replace(path, evidence=() if wanted else (at_hand,)))
     return {"beam": beam, "needed": any(not path.ended and not path.evidence for path in beam), "trace": steps}
 
 
