@@ -45,6 +45,12 @@ def contains(prediction: str, references: Iterable[str]) -> float:
     return max(float(f" {reference} " in f" {found} ") for found, reference in (_comparable(prediction, r) for r in references))
 
 
+def matches(prediction: str, references: Iterable[str]) -> bool:
+    """Whether a short answer counts as correct: it equals or contains a reference."""
+    references = list(references)
+    return bool(exact_match(prediction, references) or contains(prediction, references))
+
+
 def rouge_l(prediction: str, reference: str) -> float:
     """F-measure of the longest common subsequence of stemmed words (Lin 2004); in [0, 1]."""
     return float(_scorer().score(reference, prediction)["rougeL"].fmeasure)

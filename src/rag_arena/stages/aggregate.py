@@ -6,30 +6,27 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
 import pandas as pd
 import pyarrow as pa
 
 from rag_arena import artifacts
 from rag_arena.artifacts import Artifact, questions_of
-from rag_arena.decisions import claimed
 from rag_arena.params import NO_MODE, Params
 from rag_arena.records import FAILED, Cell, Question
-from rag_arena.scoring import answers as scores
-from rag_arena.scoring import evidence
+from rag_arena.scoring.board import board_row, latencies, metrics
 from rag_arena.scoring.decisions import Path, scorecard
 from rag_arena.scoring.graders import grader_rows
-from rag_arena.scoring.groups import ALL, groups, mean, of
+from rag_arena.scoring.groups import ALL, groups
 from rag_arena.scoring.judge_quality import judge_quality, judge_truth
 from rag_arena.scoring.node_costs import node_cost_rows
 from rag_arena.scoring.oracle import Outcome, oracle_rows
 from rag_arena.scoring.paths import path_rows
+from rag_arena.scoring.question_scores import question_scores
 from rag_arena.scoring.retrieval_quality import disagreement, ranking, retrieval_quality
 from rag_arena.scoring.silver import STRATEGIES
 
 _Timed = tuple[dict[str, Any], dict[str, Any]]  # a row, and the seconds that only its display has
 _CLOSED_BOOK = Cell("no_retrieval", NO_MODE)
-_MEANS = ("recall", "precision", "em", "f1", "contains", "rouge_l", "answer_accuracy", "faithfulness")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,10 +66,7 @@ def aggregate(
 ) -> Results:
     """Everything that is reported, from the cells that params.yaml names and nothing else."""
     asked = {q.question_id: q for q in questions_of(questions, sample)}
-    scored = {
-        cell: [_score(cell, row, asked, _by_id(t.judgements.to_pylist())) for row in t.answers.to_pylist()]
-        for cell, t in cells.items()
-    }
+    scored = {cell: _scores(cell, t.answers.to_pylist(), _by_id(t.judgements.to_pylist()), asked) for cell, t in cells.items()}
     closed_book = {r["question_id"]: r["correct"] for r in scored.get(_CLOSED_BOOK, []) if r["failure"] != FAILED}
     first_pass = {mode: {r["question_id"]: r["seconds"] for r in found.timings.to_pylist()} for mode, found in retrieved.items()}
     kinds = [question.question_type for question in asked.values()]
@@ -82,11 +76,12 @@ def aggregate(
     decisions: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
     for cell, t in cells.items():
-        calls, timings = t.calls.to_pylist(), t.timings.to_pylist()
+        answers, calls, timings = t.answers.to_pylist(), t.calls.to_pylist(), t.timings.to_pylist()
         for group in groups(kinds):
-            row = _board_row(cell, group, t, scored[cell], asked, params)
-            board.append((row, _latencies(group, t, first_pass.get(cell.retrieval, {}))))
-        taken = _paths(t.answers.to_pylist(), _by_id(scored[cell]), asked, closed_book)
+            counted = sum(group in (ALL, kind) for kind in kinds)
+            row = board_row(cell, group, counted, answers, t.judgements.to_pylist(), scored[cell], params.llm, params.small_llm)
+            board.append((row, latencies(group, answers, timings, first_pass.get(cell.retrieval, {}))))
+        taken = _paths(answers, _by_id(scored[cell]), asked, closed_book)
         decisions += scorecard(cell, taken)
         paths += path_rows(cell, taken)
         graders += grader_rows(cell, taken, calls, timings)
@@ -110,8 +105,14 @@ def aggregate(
     return Results(
         {artifact.name: artifacts.table(artifact, found, notes.get(artifact)) for artifact, found in rows.items()},
         {artifact.name: _display(artifact, pairs) for artifact, pairs in timed.items()},
-        _metrics(params.report.focus or str(params.cells[-1]), [row for row, _ in board]),
+        metrics(params.report.focus or str(params.cells[-1]), [row for row, _ in board]),
     )
+
+
+def _scores(
+    cell: Cell, answers: Iterable[Mapping[str, Any]], judged: Mapping[str, Mapping[str, Any]], asked: Mapping[str, Question]
+) -> list[dict[str, Any]]:
+    return [question_scores(cell, row, asked[row["question_id"]], judged.get(row["question_id"], {})) for row in answers]
 
 
 def _display(artifact: Artifact, pairs: Sequence[_Timed]) -> pd.DataFrame:
@@ -164,95 +165,6 @@ def _provenance(params: Params) -> dict[str, str]:
         "arena.model": params.llm.endpoint.model,
         "arena.judge": params.judge.llm.endpoint.model,
     }
-
-
-def _score(cell: Cell, row: dict[str, Any], asked: Mapping[str, Question], judged: Mapping[str, Any]) -> dict[str, Any]:
-    question = asked[row["question_id"]]
-    judgement = judged.get(question.question_id, {})
-    failed = row["status"] == FAILED
-    short = question.question_type != "summary" and not failed
-    answer, accuracy = claimed(row["answer"] or ""), judgement.get("answer_accuracy")
-    em = scores.exact_match(answer, question.references) if short else None
-    contained = scores.contains(answer, question.references) if short else None
-    if failed:
-        correct: bool | None = False
-    elif short:
-        correct = bool(em or contained)
-    else:
-        correct = None if accuracy is None else accuracy >= scores.CORRECT_AT
-    return {
-        "strategy": cell.strategy,
-        "retrieval": cell.retrieval,
-        "question_id": question.question_id,
-        "question_type": question.question_type,
-        "recall": None if failed else evidence.recall(row["used_ids"], question.gold_ids),
-        "precision": None if failed else evidence.precision(row["used_ids"], question.gold_ids),
-        "em": em,
-        "f1": scores.token_f1(answer, question.references) if short else None,
-        "contains": contained,
-        "rouge_l": None if failed else scores.rouge_l(answer, question.answer),
-        "answer_accuracy": accuracy,
-        "faithfulness": judgement.get("faithfulness"),
-        "correct": correct,
-        "failure": evidence.failure_class(failed, correct, row["retrieved_ids"], row["used_ids"], question.gold_ids),
-    }
-
-
-def _board_row(
-    cell: Cell,
-    group: str,
-    tables: CellTables,
-    scored: Sequence[Mapping[str, Any]],
-    asked: Mapping[str, Question],
-    params: Params,
-) -> dict[str, Any]:
-    answers, judgements = of(group, tables.answers.to_pylist()), of(group, tables.judgements.to_pylist())
-    tokens_in, tokens_out = sum(r["tokens_in"] for r in answers), sum(r["tokens_out"] for r in answers)
-    n_failed = sum(r["status"] == FAILED for r in answers)
-    small_in, small_out = sum(r["small_tokens_in"] for r in answers), sum(r["small_tokens_out"] for r in answers)
-    large = params.llm.price.of(tokens_in - small_in, tokens_out - small_out)
-    small = params.small_llm.price.of(small_in, small_out)
-    return {
-        "strategy": cell.strategy,
-        "retrieval": cell.retrieval,
-        "question_type": group,
-        "n_planned": sum(group in (ALL, q.question_type) for q in asked.values()),
-        "n_answered": len(answers) - n_failed,
-        "n_failed": n_failed,
-        "n_judged": len(judgements),
-        "n_judge_failed": sum(bool(r["accuracy_error"] or r["faithfulness_error"]) for r in judgements),
-        **{column: mean(r[column] for r in of(group, scored)) for column in _MEANS},
-        "correction_rate": mean(r["corrected"] for r in answers),
-        "changed_rate": mean(r["changed"] for r in answers),
-        "llm_calls": sum(r["llm_calls"] for r in answers),
-        "tokens_in": tokens_in,
-        "tokens_out": tokens_out,
-        "cost_usd": large + small,
-    }
-
-
-def _latencies(group: str, tables: CellTables, first_pass: Mapping[str, float]) -> dict[str, Any]:
-    """Seconds per question: model time, grading, live searches, and the recorded ones at what they took in the retrieve stage."""
-    chosen = {row["question_id"] for row in of(group, tables.answers.to_pylist())}
-    timings = [row for row in tables.timings.to_pylist() if row["question_id"] in chosen]
-    seconds = [
-        r["llm_s"] + r["search_s"] + r["grading_s"] + r["recorded_searches"] * first_pass.get(r["question_id"], 0.0)
-        for r in timings
-    ]
-    return {
-        "latency_p50_s": float(np.percentile(seconds, 50)) if seconds else None,
-        "latency_p95_s": float(np.percentile(seconds, 95)) if seconds else None,
-        "replayed_calls": sum(row["replayed_calls"] for row in timings),
-    }
-
-
-def _metrics(focus: str, board: Sequence[Mapping[str, Any]]) -> dict[str, str | float | None]:
-    """A cell's name and six numbers of it: few enough for a readable `dvc exp show`."""
-    row = next(r for r in board if f"{r['strategy']}-{r['retrieval']}" == focus and r["question_type"] == ALL)
-    tokens = (row["tokens_in"] + row["tokens_out"]) / row["n_planned"]
-    chosen = {name: row[name] for name in ("recall", "precision", "f1", "contains", "correction_rate")}
-    rounded = {name: None if v is None else round(v, 4) for name, v in chosen.items()}
-    return {"cell": focus, **rounded, "tokens_per_question": round(tokens, 1)}
 
 
 def _by_id(rows: Iterable[Mapping[str, Any]]) -> dict[str, Mapping[str, Any]]:

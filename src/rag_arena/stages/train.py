@@ -21,7 +21,7 @@ from rag_arena.decisions import CHOICES, NONE
 from rag_arena.llm.client import ChatModel
 from rag_arena.params import NO_MODE, Params, section
 from rag_arena.records import FAILED, Cell, Question, balanced
-from rag_arena.scoring.answers import contains, exact_match
+from rag_arena.scoring.answers import matches
 from rag_arena.scoring.silver import INDUCTIVE_BIAS, STRATEGIES, silver_label
 from rag_arena.stages.run import Inputs, run
 from rag_arena.strategies.adaptive.graph import Settings
@@ -74,7 +74,7 @@ async def train(mode: str, params: Params, inputs: Inputs, model: ChatModel, sma
         calls += done.calls.to_pylist()
         for row in done.answers.to_pylist():
             failed = row["status"] == FAILED
-            correct[row["question_id"]][choice] = None if failed else _is_right(row["answer"], asked[row["question_id"]])
+            correct[row["question_id"]][choice] = None if failed else matches(row["answer"], asked[row["question_id"]].references)
     rows = [_silver_row(asked[question_id], found) for question_id, found in correct.items()]
     labelled = [row for row in rows if row["label"] is not None]
     labels = [row["label"] for row in labelled]
@@ -96,10 +96,6 @@ def _settings_of(strategy: str, settings: Settings) -> pa.Table:
 def _short_questions(inputs: Inputs, size: int) -> dict[str, Question]:
     short = {q.question_id: q for q in questions_of(inputs.questions, inputs.sample) if q.question_type != "summary"}
     return {question_id: short[question_id] for question_id in sorted(balanced(list(short.values()), size))}
-
-
-def _is_right(answer: str, question: Question) -> bool:
-    return bool(exact_match(answer, question.references) or contains(answer, question.references))
 
 
 def _silver_row(question: Question, correct: Mapping[str, bool | None]) -> dict[str, Any]:
