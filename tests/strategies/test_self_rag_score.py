@@ -5,13 +5,12 @@ from dataclasses import replace
 
 import pytest
 
+from rag_arena.strategies.self_rag.path import Path, Segment
 from rag_arena.strategies.self_rag.score import (
     RELEVANT,
     RETRIEVE,
     SUPPORTED,
     USEFUL,
-    Path,
-    Segment,
     Weights,
     best,
     expectation,

@@ -11,8 +11,9 @@ from math import exp, fsum
 from rag_arena.decisions import Grade
 from rag_arena.errors import EndpointError
 from rag_arena.llm.client import Message, Token
+from rag_arena.strategies.self_rag.path import Path, Segment
 from rag_arena.strategies.self_rag.reflection import EVEN, Need
-from rag_arena.strategies.self_rag.score import RELEVANT, RETRIEVE, SUPPORTED, USEFUL, Path, Segment, expectation
+from rag_arena.strategies.self_rag.score import RELEVANT, RETRIEVE, SUPPORTED, USEFUL, expectation
 from rag_arena.strategies.state import Toolbox
 
 RETRIEVAL, NO_RETRIEVAL, READ_ON = "[Retrieval]", "[No Retrieval]", "[Continue to Use Evidence]"

@@ -7,9 +7,10 @@ from typing import Any
 from rag_arena.decisions import GROUNDED, RETRIEVE, keep_step, verdict_step
 from rag_arena.errors import ArenaError
 from rag_arena.strategies.self_rag.native import Native
+from rag_arena.strategies.self_rag.path import Path
 from rag_arena.strategies.self_rag.prompted import Prompted
 from rag_arena.strategies.self_rag.reflection import EVEN, Reflection
-from rag_arena.strategies.self_rag.score import SUPPORTED, Path, Weights, best, path_scores
+from rag_arena.strategies.self_rag.score import SUPPORTED, Weights, best, path_scores
 from rag_arena.strategies.state import State, Tools
 from rag_arena.strategies.steps import hits_step, ids, rounded
 

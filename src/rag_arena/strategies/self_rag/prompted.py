@@ -6,8 +6,9 @@ from collections.abc import Sequence
 from rag_arena.decisions import Grade
 from rag_arena.llm.verdicts import classify
 from rag_arena.strategies.nodes import grade
+from rag_arena.strategies.self_rag.path import Path, Segment
 from rag_arena.strategies.self_rag.reflection import EVEN, Need
-from rag_arena.strategies.self_rag.score import RETRIEVE, SUPPORTED, USEFUL, Path, Segment, expectation
+from rag_arena.strategies.self_rag.score import RETRIEVE, SUPPORTED, USEFUL, expectation
 from rag_arena.strategies.sentences import sentences
 from rag_arena.strategies.state import Toolbox
 from rag_arena.strategies.steps import passage

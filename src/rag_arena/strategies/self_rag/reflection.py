@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from rag_arena.decisions import Grade
-from rag_arena.strategies.self_rag.score import Path, Segment
+from rag_arena.strategies.self_rag.path import Path, Segment
 from rag_arena.strategies.state import Toolbox
 
 EVEN = 0.5  # IsRel is Relevant or Irrelevant, whichever is likelier
@@ -13,8 +13,9 @@ EVEN = 0.5  # IsRel is Relevant or Irrelevant, whichever is likelier
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """Retrieve: P(Yes) / (P(Yes) + P(No)), how it came about, the mass given to neither, and whether the passage at hand is
-    rather to be read on.
+    """Retrieve: P(Yes) / (P(Yes) + P(No)), how it came about, and the mass given to neither.
+
+    `reads_on` says that the passage at hand is to be read on instead.
     """
 
     p: float

@@ -1,12 +1,14 @@
-"""Self-RAG's formulas (Asai et al. 2023, arXiv:2310.11511, section 3.3 and appendix A.3), on probabilities throughout.
+"""Self-RAG's formulas (Asai et al. 2023, arXiv:2310.11511, section 3.3), on probabilities throughout.
 
 A critique is read as an expectation: every class has a value, and s = sum of value x P(class) / sum of P(class). A segment scores
 f = p(y | x, d) + w_rel s_rel + w_sup s_sup + w_use s_use, where p(y | x, d) is exp of the mean log-probability of its tokens.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from math import fsum
+
+from rag_arena.strategies.self_rag.path import Path, Segment
 
 RETRIEVE = {"Yes": 1.0, "No": 0.0}
 RELEVANT = {"Relevant": 1.0, "Irrelevant": 0.0}
@@ -21,29 +23,6 @@ def expectation(probabilities: Mapping[str, float], values: Mapping[str, float])
     """
     total = fsum(probabilities.get(name, 0.0) for name in values)
     return fsum(value * probabilities.get(name, 0.0) for name, value in values.items()) / total if total > 0 else None
-
-
-@dataclass(frozen=True, slots=True)
-class Segment:
-    """A piece of answer and its critique: one sentence in long form, the whole answer in short form.
-
-    `doc_id` is the document it was written from, if any. `ends` says that the model had nothing to add. `written` is the text as
-    the model wrote it, reflection tokens included. A term is None where it was not asked for or the model did not give it.
-    `sources` and `outside` say of each verdict (IsSup where there is a document, IsUse) how it came about and how much mass the
-    model gave to no class.
-    """
-
-    text: str
-    doc_id: str | None
-    ends: bool
-    finish_reason: str
-    written: str
-    likelihood: float | None
-    relevant: float | None = None
-    supported: float | None = None
-    useful: float | None = None
-    sources: tuple[str, ...] = ()
-    outside: tuple[float, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,33 +43,6 @@ def segment_score(segment: Segment, weights: Weights, likelihood: bool = True) -
         (weights.useful, segment.useful),
     ]
     return fsum(weight * term for weight, term in terms if term is not None)
-
-
-@dataclass(frozen=True, slots=True)
-class Path:
-    """Segments so far, and what the next may be written from: documents, None for the model alone; empty: still to be fetched."""
-
-    segments: tuple[Segment, ...] = ()
-    evidence: tuple[str | None, ...] = ()
-    ended: bool = False
-
-    @property
-    def answer(self) -> str:
-        """The text so far."""
-        return " ".join(segment.text for segment in self.segments)
-
-    @property
-    def documents(self) -> list[str]:
-        """The documents behind it, in order of first use."""
-        return list(dict.fromkeys(segment.doc_id for segment in self.segments if segment.doc_id is not None))
-
-    def extended(self, segment: Segment) -> "Path":
-        """The path with one more segment."""
-        return Path((*self.segments, segment), ended=segment.ends)
-
-    def judged(self, **critique: object) -> "Path":
-        """The path with the critique of its last segment filled in."""
-        return replace(self, segments=(*self.segments[:-1], replace(self.segments[-1], **critique)))  # type: ignore[arg-type]
 
 
 def path_scores(paths: Sequence[Path], weights: Weights) -> list[float]:
