@@ -105,3 +105,13 @@ def test_the_best_document_is_cut_rather_than_left_out() -> None:
     hits, cut = best_within([Hit("long", 0.9, 0.0)], 2, len("Rhine: It begins hi"), {"long": long}.__getitem__)
     assert [hit.doc_id for hit in hits] == ["long"]
     assert cut == {"long": Document("long", "Rhine", "It begins")}
+
+
+@pytest.mark.parametrize(
+    ("budget", "text"),
+    [("It begins", "It begins"), ("It begins ", "It begins"), ("It beg", "It"), ("It", "It"), ("I", "I"), ("", "")],
+)
+def test_a_cut_falls_between_words(budget: str, text: str) -> None:
+    long = Document("long", "", "It begins high up.")
+    _, cut = best_within([Hit("long", 0.9, 0.0)], 1, len(budget), {"long": long}.__getitem__)
+    assert cut["long"].text == text

@@ -34,6 +34,9 @@ def best_within(
 
 
 def _shortened(document: Document, by: int) -> Document:
-    """Without at least so many characters at the end."""
-    kept = document.text[: max(0, len(document.text) - by)]
-    return Document(document.doc_id, document.title, kept.rsplit(maxsplit=1)[0] if " " in kept else kept)
+    """Without so many characters at the end, nor the part of a word before them, unless that is all there is."""
+    end = max(0, len(document.text) - by)
+    kept, rest = document.text[:end], document.text[end:]
+    if not rest[:1].isspace() and " " in kept:
+        kept = kept[: kept.rindex(" ")]
+    return Document(document.doc_id, document.title, kept.rstrip())
