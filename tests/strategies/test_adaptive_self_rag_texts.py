@@ -54,6 +54,7 @@ def test_a_term_is_lost_when_no_query_holds_it_as_a_whole_word_in_the_same_lette
         ('- "Rhine source"\n\n* Alps', ["Rhine source", "Alps"]),
         ("1. Rhine\n2) Alps\n3. Elbe", ["Rhine", "Alps"]),
         ("Query: Rhine\nSearch query 2: Alps", ["Rhine", "Alps"]),
+        ("Question: Where is the Rhine?", ["Where is the Rhine?"]),
         ("Rhine\nRhine\nAlps", ["Rhine", "Alps"]),
         ("1952 film", ["1952 film"]),
         ("...\n--\n", []),

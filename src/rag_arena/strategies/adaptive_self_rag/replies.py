@@ -3,7 +3,7 @@
 import re
 
 _MARK = re.compile(r"^\s*(?:[-*\u2022]+|\d{1,2}[.)])\s+")
-_LABEL = re.compile(r"^(?:search |sub-?|new |rewritten )*quer(?:y|ies)(?: \d+)?\s*:\s*", re.IGNORECASE)
+_LABEL = re.compile(r"^(?:search |sub-?|new |rewritten )*(?:query|queries|question)(?: \d+)?\s*:\s*", re.IGNORECASE)
 _LONGEST = 300
 
 
