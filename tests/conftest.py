@@ -30,10 +30,11 @@ def _own_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture(scope="session")
 def params() -> Params:
-    """What the default experiment composes to."""
+    """Plain strategies under every mode, with the defaults of everything else."""
     from rag_arena.compose import compose
 
-    return validate(yaml.safe_load(compose(ROOT / "conf", [])), "conf")
+    chosen = ["strategy=[vanilla,self_corrective,no_retrieval]", "retrieval=[dense,sparse,hybrid,hybrid_rerank]"]
+    return validate(yaml.safe_load(compose(ROOT / "conf", chosen)), "conf")
 
 
 @pytest.fixture

@@ -54,6 +54,7 @@ OVERRIDES = [
     "dataset=folder",
     f"dataset.path={DATASET}",
     "retrieval=[dense]",
+    "strategy=[vanilla,self_corrective,no_retrieval]",
     "strategy.self_corrective.threshold=0.55",
     *(f"{llm}.transport.{key}" for llm in ("llm", "judge.llm") for key in ("max_retries=0", "max_concurrency=1")),
 ]
