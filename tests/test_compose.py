@@ -19,7 +19,7 @@ CHOICES = {
     "strategy": "strategy=[{1}]",
     "llm": "llm@small_llm={0}",
 }
-PLACES = {"llm": "small_llm", "experiment": ""}
+PLACES = {"llm": "small_llm", "_global_": ""}
 
 
 def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
@@ -42,9 +42,9 @@ def chosen(path: Path, choice: str, place: str) -> tuple[list[str], dict[str, An
 def option(path: Path) -> tuple[list[str], dict[str, Any]]:
     group, name = path.parent.name, path.stem
     package = re.search(r"^# @package (\S+)$", path.read_text(encoding="utf-8"), re.MULTILINE)
-    place = PLACES.get(group, package[1] if package else group)
+    place = package[1] if package else group
     together = ",".join(dict.fromkeys(("vanilla", name)))
-    return chosen(path, CHOICES.get(group, f"{group}={{0}}").format(name, together), place)
+    return chosen(path, CHOICES.get(group, f"{group}={{0}}").format(name, together), PLACES.get(place, place))
 
 
 def composed(*overrides: str) -> dict[str, Any]:
@@ -93,7 +93,7 @@ def test_composing_twice_gives_the_same_text():
 
 
 def test_an_override_reaches_the_parameters():
-    assert composed("strategy.vanilla.k=5")["strategy"]["vanilla"]["k"] == 5
+    assert composed("strategy=[vanilla,self_corrective]", "strategy.vanilla.k=5")["strategy"]["vanilla"]["k"] == 5
 
 
 def test_a_small_model_of_its_own_leaves_the_answering_one_alone():
@@ -111,7 +111,7 @@ def test_a_strategy_without_vanilla_has_values_of_its_own():
 
 
 def test_k_is_shared_between_vanilla_and_self_corrective():
-    assert composed("strategy.vanilla.k=5")["strategy"]["self_corrective"]["k"] == 5
+    assert composed("strategy=[vanilla,self_corrective]", "strategy.vanilla.k=5")["strategy"]["self_corrective"]["k"] == 5
 
 
 def test_the_grid_is_what_is_chosen():
@@ -130,8 +130,8 @@ def test_the_grid_is_what_is_chosen():
         ("datset=demo", f"{CONF}: unknown key datset; did you mean dataset?"),
         ("dataset.nmae=x", f"{CONF}: unknown key dataset.nmae; did you mean name?"),
         (
-            "strategy.self_corrective.treshold=0.6",
-            f"{CONF}: unknown key strategy.self_corrective.treshold; did you mean threshold?",
+            "strategy.self_rag.treshold=0.6",
+            f"{CONF}: unknown key strategy.self_rag.treshold; did you mean threshold?",
         ),
         ("llm.endpoint.modell=x llm=openai", f"{CONF}: unknown key llm.endpoint.modell; did you mean model?"),
         ("small_llm.endpoint.modell=x", f"{CONF}: unknown key small_llm.endpoint.modell; did you mean model?"),
@@ -140,7 +140,7 @@ def test_the_grid_is_what_is_chosen():
         ("samle.seed=1 strategy=vanila", f"{CONF}/strategy: no option 'vanila'; did you mean vanilla?"),
         ("sample.seed=1,2", f"{CONF}: sample.seed=1,2: a list is written key=[a,b]; to compare values, `dvc exp run"),
         (
-            "strategy.vanilla.k=${strategy.self_corrective.k}",
+            "strategy.vanilla.k=${strategy.self_rag.k}",
             f"{CONF} with strategy.vanilla.k=$",
         ),
         (
