@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from rag_arena.errors import EndpointError
+from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.client import ChatModel
 from rag_arena.metering import metered
 from rag_arena.params import Endpoint
@@ -198,6 +198,12 @@ def test_a_server_without_log_probabilities_is_refused(graphs: Answers) -> None:
     answer.content = json.dumps(reply).encode()
     with pytest.raises(EndpointError, match=r"gives no log-probabilities.*llm\.endpoint\.top_logprobs.*variant to prompted"):
         native(graphs, {**SHORT, START + shown("d1"): answer})
+
+
+def test_an_empty_reply_fails_its_question_and_not_the_endpoint(graphs: Answers) -> None:
+    with pytest.raises(ArenaError, match="an empty reply at generate") as caught:
+        native(graphs, {**SHORT, START + shown("d1"): raw_completion([])})
+    assert not isinstance(caught.value, EndpointError)
 
 
 def test_a_chat_completion_is_no_raw_completion_and_is_not_recorded(graphs: Answers) -> None:

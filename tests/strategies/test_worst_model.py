@@ -3,6 +3,7 @@
 import asyncio
 import hashlib
 import json
+import re
 from collections.abc import Callable, Iterator, Mapping
 from typing import Any, Literal, get_args, get_origin
 
@@ -20,9 +21,9 @@ from rag_arena.records import Hit
 from rag_arena.retrieval.retriever import RecordedRetriever, Retrievers
 from tests.conftest import ROOT
 from tests.strategies.harness import QUESTION, Answers, toolbox
-from tests.stub import Answer, Body, completion, sensible, words
+from tests.stub import Answer, Body, completion, raw_completion, sensible, words
 
-OWN_SERVERS = {"native", "searxng", "wikipedia"}  # options that ask another server than the chat model's
+WEB = {"searxng", "wikipedia"}  # options that ask another server than the model's
 TYPED = {"good": 0.6, "bad": 0.4}  # in place of auto, by what the threshold separates
 SIGMOID = {"tau": 0.5, "temperature": 0.1}
 ROUTER = {"choices": ["several"], "intercepts": [0.0], "coefficients": [[0.0] * 384]}  # what costs most
@@ -37,6 +38,8 @@ WORDS = [
     "5",
     "It rises in the Alps. It ends in the sea.",
     "answer is: nobody knows",
+    "[Retrieval]",
+    "[Relevant]It rises in the Alps.[Fully supported][Utility:5]",
 ]
 RUBBISH = {"malformed JSON": '{"verdict": ["', "nothing": "", "blanks": " \n", "100,000 characters": "and so on " * 10_000}
 
@@ -44,6 +47,12 @@ RUBBISH = {"malformed JSON": '{"verdict": ["', "nothing": "", "blanks": " \n", "
 def says(text: str, certain: bool) -> Answer:
     """A reply; when certain, with log-probabilities that leave no doubt."""
     return words(text, 1.0) if certain and text.strip() else completion(text)
+
+
+def raw(answer: Answer) -> Answer:
+    """The same reply as the completions endpoint gives it."""
+    text = json.loads(answer.content)["choices"][0]["message"]["content"]
+    return raw_completion([(piece, {piece: 1.0}) for piece in re.findall(r"\s*(?:\[[^]]*\]|[^\s[]+)", text)])
 
 
 def moody(salt: int) -> Callable[[Body], Answer]:
@@ -97,7 +106,7 @@ def variants(strategy: str, params: Params) -> Iterator[Any]:
             values[name] = ROUTER
     yield type(settings).model_validate(values)
     for name, field in fields.items():
-        for choice in (c for c in options(field.annotation) if c != values[name] and c not in OWN_SERVERS):
+        for choice in (c for c in options(field.annotation) if c != values[name] and c not in WEB):
             try:
                 yield type(settings).model_validate({**values, name: choice})
             except ValidationError:
@@ -123,7 +132,12 @@ def test_every_graph_ends_within_its_bound_whatever_the_model_says(
         for settings, retriever, models in chosen
         for model in models
     }
-    graphs.stub.behave = lambda body: runs[body["model"]][0](body)
+
+    def behave(body: Body) -> Answer:
+        answer = runs[body["model"]][0](body)
+        return raw(answer) if "prompt" in body else answer
+
+    graphs.stub.behave = behave
     for name, calls, state, failure in asyncio.run(play(strategy, runs, everything, tiny, graphs)):
         bound = runs[name][1].max_calls
         assert calls <= bound, name

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from math import exp, fsum
 
 from rag_arena.decisions import Grade
-from rag_arena.errors import EndpointError
+from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.client import Message, Token
 from rag_arena.strategies.self_rag.path import Path, Segment
 from rag_arena.strategies.self_rag.reflection import EVEN, Need
@@ -81,6 +81,8 @@ async def _continued(tools: Toolbox, node: str, prompt: str, max_tokens: int) ->
     model = tools.model
     asked = {"logprobs": model.endpoint.top_logprobs, "skip_special_tokens": False}
     reply = await model.continue_text(node, prompt, max_tokens, **asked)
+    if not reply.text:
+        raise ArenaError(f"{model.endpoint.model}: an empty reply at {node}; raise max_tokens")
     if not reply.tokens:
         raise EndpointError(
             f"{model.endpoint.base_url}: gives no log-probabilities, and the native variant reads nothing else; raise "
