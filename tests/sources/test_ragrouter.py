@@ -237,7 +237,7 @@ def test_a_line_that_is_not_json_is_refused_by_its_number(tmp_path, broken):
 
 
 def test_an_array_that_is_not_json_is_refused_by_its_line(tmp_path):
-    assert refusal(tmp_path, corpus='[\n{"id": 1},\n{"id": 2\n').startswith("Corpus.json:4: not JSON (")
+    assert refusal(tmp_path, corpus='[\n{"id": 1},\n{"id": 2\n').startswith("Corpus.json:3: not JSON (")
 
 
 @pytest.mark.parametrize("entry", [5, "text", None, [1, 2]])
