@@ -17,6 +17,7 @@ from rag_arena.errors import ArenaError
 from rag_arena.records import Cell
 from tests.project import QUESTIONS, ROOT, Project
 from tests.stub import Answer, Stub, completion, sensible, serve
+from tests.webstub import PAGES, always_searching, searxng
 
 CELLS = [Cell("no_retrieval", "none"), Cell("vanilla", "dense"), Cell("self_corrective", "dense")]
 
@@ -208,6 +209,20 @@ def test_ask_prints_path_cost_and_answer(project: Project, stub: Stub) -> None:
     assert lines[-1] == "answer: The Alps [north] :cat:"
     assert lines[-2].startswith("1 call, 14 tokens, ")
     assert "gold" not in shown
+
+
+def test_ask_shows_what_the_web_found_and_asks_it_once(project: Project, stub: Stub) -> None:
+    stub.behave = lambda body: searxng("?", PAGES[:1]) if "path" in body else completion("The Alps")
+    project.point_at(stub.url)
+    project.change({"strategy.corrective": always_searching(stub)})
+    question = ("ask", "Where does the Rhine begin?", "--strategy", "corrective", "--retrieval", "dense")
+    shown = project.ok(*question, COLUMNS="200")
+    assert "elsewhere searxng" in shown
+    assert f"web:{PAGES[0][0]}  Rhine  score 1.000" in shown
+    assert f"used: web:{PAGES[0][0]}" in shown
+    asked = len(stub.requests)
+    assert "replayed" in project.ok(*question, COLUMNS="200")
+    assert len(stub.requests) == asked
 
 
 def test_ask_of_a_strategy_without_retrieval_shows_no_documents(project: Project, stub: Stub) -> None:

@@ -4,7 +4,7 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
-from tests.stub import Answer, Body
+from tests.stub import Answer, Body, Stub
 
 Page = tuple[str, str, str]  # URL, title, text
 PAGES = [
@@ -64,3 +64,23 @@ def both(body: Body) -> Answer:
     if body["path"] == "/w/api.php" and body.get("generator") == "search":
         return mediawiki(PAGES[: int(body["gsrlimit"])])
     return sends({"error": "no such page"}, 404)
+
+
+def always_searching(stub: Stub) -> dict[str, Any]:
+    """Settings of corrective that call every retrieval Incorrect and search a stub's SearXNG."""
+    return {
+        "k": 1,
+        "max_tokens": 16,
+        "grader": "cross_encoder",
+        "relevance": {"tau": 0.5, "temperature": 1.0},
+        "upper": 1.0,
+        "lower": 1.0,
+        "strips": "sentences",
+        "strip_length": 1,
+        "strip_filter": 0.0,
+        "max_strips": 1,
+        "elsewhere": "searxng",
+        "web": {"base_url": stub.url.removesuffix("/v1"), "api_key_env": ""},
+        "widen_factor": 1,
+        "rewrite_tokens": 8,
+    }

@@ -28,7 +28,7 @@ from rag_arena.strategies.state import State, Toolbox
 from tests.project import CORPUS, QUESTIONS, question_table, sample_table
 from tests.strategies.harness import nobody
 from tests.stub import Answer, Stub, completion, sensible, words
-from tests.webstub import PAGES, searxng
+from tests.webstub import PAGES, always_searching, searxng
 
 DENSE, FLOOR = Cell("vanilla", "dense"), Cell("no_retrieval", "none")
 CORRECTIVE = Cell("self_corrective", "dense")
@@ -271,24 +271,7 @@ def test_call_rows_carry_every_field_of_a_call() -> None:
 def test_what_the_web_found_is_context_but_never_gold_and_its_search_is_kept_but_no_model_call(
     params: Params, inputs: Inputs, stub: Stub, ledger: Ledger
 ) -> None:
-    changes = {
-        "strategy.corrective": {
-            "k": 1,
-            "max_tokens": 16,
-            "grader": "cross_encoder",
-            "relevance": {"tau": 0.5, "temperature": 1.0},
-            "upper": 1.0,
-            "lower": 1.0,
-            "strips": "sentences",
-            "strip_length": 1,
-            "strip_filter": 0.0,
-            "max_strips": 1,
-            "elsewhere": "searxng",
-            "web": {"base_url": stub.url.removesuffix("/v1"), "api_key_env": ""},
-            "widen_factor": 1,
-            "rewrite_tokens": 8,
-        }
-    }
+    changes = {"strategy.corrective": always_searching(stub)}
     stub.behave = lambda body: searxng("?", PAGES[2:]) if "path" in body else completion("cheese")
     done = play(Cell("corrective", "dense"), params, inputs, stub, ledger, changes)
     row = by_id(done.answers)["q3"]
