@@ -289,14 +289,11 @@ class Web(Section):
     )
     api_key_env: str = Field(description="environment variable that holds a bearer token; empty: none is sent")
 
-    @field_validator("base_url")
-    @classmethod
-    def _keeps_no_password(cls, value: str) -> str:
-        if "@" in value.partition("//")[2].partition("/")[0]:
-            raise ValueError(
-                "must not hold a password, which would be kept with the results; put a token in api_key_env's variable"
-            )
-        return value
+    @model_validator(mode="after")
+    def _keeps_no_password(self) -> "Web":
+        if "@" in self.base_url.partition("//")[2].partition("/")[0]:
+            raise ValueError("base_url must not hold a password, which would be kept with the results; use api_key_env")
+        return self
 
 
 class Params(Section):
@@ -437,7 +434,9 @@ def _explain(error: ValidationError, model: type[BaseModel], prefix: str) -> str
     if first["type"] == "missing":
         return f"key {key} is missing"
     message = first["msg"].removeprefix("Value error, ")
-    return f"{key}: {message} (got {first['input']!r})" if key else message
+    if isinstance(first["input"], dict):  # of a whole section the message names the keys; all its values would say too much
+        return f"{key.rstrip('.')}: {message}" if key else message
+    return f"{key}: {message} (got {first['input']!r})"
 
 
 def _siblings(model: Any, location: tuple[int | str, ...]) -> list[str]:

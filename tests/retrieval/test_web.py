@@ -5,12 +5,11 @@ import json
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import Meter, metered
-from rag_arena.params import Transport, Web
+from rag_arena.params import Transport, Web, section
 from rag_arena.records import Document
 from rag_arena.retrieval.web import WebSearch
 from tests.stub import Answer, Stub
@@ -205,6 +204,8 @@ def test_without_a_variable_no_key_is_sent(stub: Stub, ledger: Ledger) -> None:
     assert "authorization" not in stub.headers[0]
 
 
-def test_an_address_may_hold_no_password() -> None:
-    with pytest.raises(ValidationError, match="must not hold a password"):
-        Web(base_url="https://user:word@search.example", api_key_env="")
+def test_an_address_may_hold_no_password_and_the_refusal_does_not_show_it() -> None:
+    with pytest.raises(ArenaError) as error:
+        section(Web, {"base_url": "https://user:word@search.example", "api_key_env": ""}, "params.yaml", "web.")
+    told = "base_url must not hold a password, which would be kept with the results; use api_key_env"
+    assert str(error.value) == f"params.yaml: web: {told}"
