@@ -13,8 +13,10 @@ import yaml
 from rag_arena import layout, strategies
 from rag_arena.compose import compose
 from rag_arena.errors import ArenaError
+from rag_arena.wording import count
 
 app = typer.Typer()
+_DROPPED = r"^(Created|State|Executor|rev|experiment|cell|.*/.*|.*\..*)$"  # all but names and metrics
 
 
 @app.command()
@@ -29,22 +31,27 @@ def sweep(
 
     Experiments start from conf/, as those of `dvc exp run` do. The numbers are of one cell: the one that report.focus names if it
     is of the swept strategy, else that strategy's last. A strategy that is not in the grid is put there beside vanilla.
+    Experiments are named after the key's last part and the value, as threshold-0.45; one of the same name is replaced.
     """
     common = _common(key, override or [])
     for value in values:
         compose(layout.CONF, [*common, f"{key}={value}"])
     if subprocess.run(["git", "rev-parse", "--verify", "--quiet", "HEAD"], capture_output=True, check=False).returncode:
         raise ArenaError(".git: DVC keeps experiments beside a git commit, and there is none; `git init`, add and commit first")
-    # DVC lists the latest first
-    options = [word for text in (*common, f"{key}={','.join(reversed(values))}") for word in ("-S", text)]
-    queued = re.findall(r"Queued experiment '([^']+)'", _dvc("exp", "run", "--queue", *options, show=False))
+    names = {f"{key.rpartition('.')[2]}-{re.sub(r'[^A-Za-z0-9_.]+', '-', value).strip('-')}": value for value in values}
+    if replaced := [name for name in _listed() if name in names]:
+        _dvc("exp", "remove", *replaced)
+    for name, value in reversed(names.items()):  # DVC lists the latest first
+        _dvc("exp", "run", "--queue", "--name", name, *(word for text in (*common, f"{key}={value}") for word in ("-S", text)))
     _dvc("exp", "run", "--run-all", "--jobs", "1")
-    columns = rf"Created|State|Executor|rev|experiment|cell|.*/.*|(?!{re.escape(key)}(\.|$)).*\..*"
-    _dvc("exp", "show", "--no-pager", "--hide-workspace", "--drop", f"^({columns})$")
-    status = _dvc("queue", "status", show=False)
-    failed = [name for name in queued if re.search(rf"\b{name}\b.*\bFailed\b", status)]
-    if failed:
-        raise ArenaError(f"{len(failed)} of {len(queued)} experiments failed; `dvc queue logs {failed[0]}` says why")
+    _dvc("exp", "show", "--no-pager", "--hide-workspace", "--drop", _DROPPED)
+    done = _listed()
+    if failed := [name for name in names if name not in done]:
+        raise ArenaError(f"{len(failed)} of {count(len(names), 'experiment')} failed; `dvc queue logs {failed[0]}` says why")
+
+
+def _listed() -> list[str]:
+    return _dvc("exp", "list", "--name-only", show=False).split()
 
 
 def _common(key: str, overrides: list[str]) -> list[str]:
@@ -69,7 +76,7 @@ def _dvc(*arguments: str, show: bool = True) -> str:
         ArenaError: it failed.
     """
     environment = {
-        "COLUMNS": "120",
+        "COLUMNS": "160",  # as wide as the table needs: one that is cut says nothing
         **os.environ,
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
     }
