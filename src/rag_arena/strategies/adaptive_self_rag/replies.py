@@ -3,12 +3,12 @@
 import re
 
 _MARK = re.compile(r"^\s*(?:[-*\u2022]+|\d{1,2}[.)])\s+")
-_LABEL = re.compile(r"^(?:search |sub-?|new |rewritten )*(?:query|queries|question)(?: \d+)?\s*:\s*", re.IGNORECASE)
+_LABEL = re.compile(r"^(?:(?:[\w'-]+ ){0,8}[\w'-]+:(?:\s+|$))+")  # "Search query: ", "The answer to this question is: "
 _LONGEST = 300
 
 
 def queries_of(reply: str, most: int) -> list[str]:
-    """Distinct queries, at most `most`, each with a letter or digit in it."""
+    """Distinct queries, at most `most`, each with a letter or digit in it, without the labels that models put before them."""
     lines = [_LABEL.sub("", line).strip(" \t\"'`") for line in _items(reply)]
     return list(dict.fromkeys(line for line in lines if re.search(r"\w", line)))[:most]
 
