@@ -12,7 +12,7 @@ from tests.pipeline.workspace import Workspace, create, small_dataset
 def _smoke(folder: Path, cores: int) -> Workspace:
     workspace = create(folder / "project", folder / "ledger.sqlite")
     data = ("dataset=folder", f"dataset.path={small_dataset(folder / 'dataset', per_type=2)}")
-    grid = ("strategy=[self_corrective,no_retrieval]", "retrieval=[dense,hybrid_rerank]")
+    grid = ("strategy=[self_corrective,no_retrieval]", "retrieval=[hybrid_rerank]")
     workspace.run("arena", "compose", "experiment=smoke", *data, *grid)
     workspace.snakemake(cores=cores)
     return workspace
@@ -28,7 +28,7 @@ def test_one_core_and_four_give_the_same_bytes_from_empty_ledgers(tmp_path: Path
 
     board = pq.read_table(one.folder / "results/leaderboard.parquet").to_pylist()
     whole = [row for row in board if row["question_type"] == "all"]
-    assert len(whole) == 1 * 2 + 1
+    assert len(whole) == 1 * 1 + 1
     assert all(row["n_answered"] == row["n_planned"] == 3 and row["n_failed"] == 0 for row in whole)
     assert all(row["tokens_in"] > 0 and row["llm_calls"] == 3 for row in whole)
 
