@@ -28,7 +28,7 @@ def test_one_core_and_four_give_the_same_bytes_from_empty_ledgers(tmp_path: Path
 
     board = pq.read_table(one.folder / "results/leaderboard.parquet").to_pylist()
     whole = [row for row in board if row["question_type"] == "all"]
-    assert len(whole) == 1 * 1 + 1
+    assert len(whole) == 1 + 1
     assert all(row["n_answered"] == row["n_planned"] == 3 and row["n_failed"] == 0 for row in whole)
     assert all(row["tokens_in"] > 0 and row["llm_calls"] == 3 for row in whole)
 
