@@ -284,11 +284,13 @@ def test_what_is_no_raw_completion_is_an_error_and_never_recorded(stub: Stub, le
     assert ledger.stats() == []
 
 
-def test_the_likelihood_of_a_beginning_counts_its_tokens_alone(stub: Stub, ledger: Ledger) -> None:
+def test_the_likelihood_of_a_part_counts_its_tokens_alone(stub: Stub, ledger: Ledger) -> None:
     tokens = [("It", {"It": 0.5}), (" is.", {" is.": 0.25}), (" No", {" No": 0.01})]
     stub.behave = lambda body: completion("It is. No", tokens=tokens)
     reply = ask(llm_at(stub.url), ledger)[0]
     assert reply.likelihood("It is.") == pytest.approx((0.5 * 0.25) ** (1 / 2))
+    assert reply.likelihood("No") == pytest.approx(0.01)
+    assert reply.likelihood("Yes") is None
     assert reply.likelihood(reply.text) == pytest.approx((0.5 * 0.25 * 0.01) ** (1 / 3))
 
 

@@ -334,6 +334,17 @@ def test_a_path_whose_model_stops_after_one_sentence_has_ended(graphs: Answers) 
     assert state["answer"] == "One."
 
 
+def test_a_continuation_that_begins_with_what_was_said_counts_from_its_first_new_sentence(graphs: Answers) -> None:
+    again = completion(
+        "One. Three. More.", tokens=[("One.", {"One.": 0.9}), (" Three.", {" Three.": 0.25}), (" More.", {" More.": 0.9})]
+    )
+    graphs.stub.behave = answers_by({**LONG, prompt("continue", "d1", answer="One."): again})
+    queries = {QUESTION: HITS, f"{QUESTION} One.": HITS}
+    [state] = graphs.all("self_rag", [QUESTION], settings=self_rag(form="long", k=1), retriever=recorded(queries))
+    assert state["answer"] == "One. Three."
+    assert critiques(state)[1]["likelihood"] == pytest.approx(0.25)
+
+
 @pytest.mark.parametrize("reply", ["", "One."])
 def test_a_continuation_that_adds_nothing_ends_the_path(graphs: Answers, reply: str) -> None:
     graphs.stub.behave = answers_by({**LONG, prompt("continue", "d1", answer="One."): completion(reply)})

@@ -213,17 +213,16 @@ class Message:
     finish_reason: str
     tokens: tuple[Token, ...] = ()
 
-    def likelihood(self, beginning: str) -> float | None:
-        """exp of the mean log-probability of the tokens that spell the beginning of the text.
+    def likelihood(self, part: str) -> float | None:
+        """exp of the mean log-probability of the tokens that spell a part of the text.
 
         None when the server gave none, or when thoughts are among them.
         """
-        spelled, logprobs = "", []
+        start, position, logprobs = "".join(token.text for token in self.tokens).find(part), 0, []
         for token in self.tokens:
-            if len(spelled.strip()) >= len(beginning):
-                break
-            spelled += token.text
-            logprobs.append(token.logprob)
+            if position < start + len(part) and position + len(token.text) > start >= 0:
+                logprobs.append(token.logprob)
+            position += len(token.text)
         return exp(fsum(logprobs) / len(logprobs)) if logprobs and not self.thoughts else None
 
 

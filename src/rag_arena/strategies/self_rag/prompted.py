@@ -25,7 +25,7 @@ class Prompted:
         return Need(expectation(verdict.probabilities, RETRIEVE) or 0.0, verdict.source, verdict.outside)
 
     async def write(self, tools: Toolbox, question: str, path: Path, doc_id: str | None) -> Segment:
-        """The next segment: in short form the whole reply, in long form its first sentence."""
+        """The next segment: in short form the whole reply, in long form its first sentence that the path does not hold yet."""
         short = tools.settings.form == "short"
         name = (
             ("continue" if path.segments else "answer")
@@ -37,7 +37,8 @@ class Prompted:
         tokens = tools.settings.max_tokens if short else tools.settings.segment_tokens
         asked = {"logprobs": True, "top_logprobs": 1} if tools.model.endpoint.top_logprobs else {}
         reply = await tools.model.ask("generate", prompt, tokens, **asked)
-        pieces = [reply.text] if short else sentences(reply.text)
+        said = {segment.text for segment in path.segments}
+        pieces = [reply.text] if short else [sentence for sentence in sentences(reply.text) if sentence not in said]
         text = pieces[0] if pieces else ""
         ends = reply.finish_reason == "stop" and len(pieces) <= 1
         return Segment(text, doc_id, ends, reply.finish_reason, text, reply.likelihood(text))
