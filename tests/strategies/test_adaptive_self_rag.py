@@ -18,8 +18,9 @@ from rag_arena.metering import metered
 from rag_arena.params import Endpoint
 from rag_arena.records import Document, Hit
 from rag_arena.retrieval.retriever import Retrievers
+from rag_arena.strategies.adaptive_self_rag.bounds import MOST_RETRIES
 from rag_arena.strategies.adaptive_self_rag.edges import may_retry
-from rag_arena.strategies.adaptive_self_rag.graph import MOST_RETRIES, Settings
+from rag_arena.strategies.adaptive_self_rag.graph import Settings
 from tests.strategies.harness import DOCUMENTS, QUESTION, Answers, nobody, path
 from tests.stub import Answer, Body, completion, one_token
 

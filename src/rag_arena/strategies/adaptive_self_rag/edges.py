@@ -2,7 +2,7 @@
 
 from langgraph.graph import END
 
-from rag_arena.strategies.adaptive_self_rag.graph import MOST_RETRIES
+from rag_arena.strategies.adaptive_self_rag.bounds import MOST_RETRIES
 from rag_arena.strategies.adaptive_self_rag.state import Loop
 from rag_arena.strategies.state import Tools
 

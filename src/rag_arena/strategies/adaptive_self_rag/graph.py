@@ -10,12 +10,11 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal
 from pydantic import Field
 
 from rag_arena.params import Positive, Relevance, Share, Threshold, calibrated
+from rag_arena.strategies.adaptive_self_rag.bounds import MOST_RETRIES
 from rag_arena.strategies.base import StrategySettings
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
-
-MOST_RETRIES = 2
 
 
 class Settings(StrategySettings):

@@ -1,0 +1,3 @@
+"""What no model and no configuration can exceed."""
+
+MOST_RETRIES = 2
