@@ -3,6 +3,7 @@
 import json
 import re
 import shlex
+import shutil
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -34,7 +35,8 @@ class Followed:
 
 @pytest.fixture(scope="module")
 def followed(workspace: Workspace, server: Stub) -> Followed:
-    """A finished run, and then the page."""
+    """A finished run, and then the page; its experiment is the workspace's, so that the stub is asked."""
+    shutil.copy(workspace.folder / "conf/experiment/test.yaml", workspace.folder / "conf/experiment/smoke.yaml")
     workspace.snakemake()
     workspace.run("git", "add", "--all")
     workspace.run("git", "commit", "--quiet", "--message", "run")
