@@ -72,7 +72,7 @@ def ask(
     strategy: Annotated[str, typer.Option(help="a strategy with settings in params.yaml")] = "vanilla",
     retrieval: Annotated[str, typer.Option(help="a retrieval mode; none for a strategy without retrieval")] = "hybrid",
 ) -> None:
-    """Answer one question and print the path it took. Example: arena ask "Who designed Hero?" --strategy self_corrective"""
+    """Answer one question and print the path it took. Example: arena ask "Who designed Hero?" --strategy corrective"""
     from rag_arena.explain import path
     from rag_arena.llm.client import chat_models
     from rag_arena.retrieval.web import WebSearch
