@@ -10,6 +10,8 @@ import pytest
 from tests.pipeline.workspace import Workspace, create, small_dataset, stub_experiment
 from tests.stub import Answer, Body, Stub, sensible, serve
 
+PREPARED = ("data/resolved/vanilla/dense.parquet", "data/sample/evaluation.parquet")
+
 
 def slowly(body: Body) -> Answer:
     """A reply that takes long enough for a kill to land inside the call."""
@@ -49,7 +51,7 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, server: Stub) -> Workspac
         assert old in experiment
         experiment = experiment.replace(old, new)
     made = create(folder / "project", folder / "ledger.sqlite", experiment)
-    made.run("snakemake", "--cores", "2", "data/resolved/vanilla/dense.parquet", "data/sample/evaluation.parquet")
+    made.run("snakemake", "--cores", "2", *PREPARED)
     return made
 
 

@@ -18,7 +18,7 @@ import pytest
 import yaml
 
 from rag_arena.llm.ledger import call_key, canonical
-from tests.faults.conftest import slowly
+from tests.faults.conftest import PREPARED, slowly
 from tests.pipeline.workspace import Workspace, small_dataset
 from tests.stub import Answer, Body, Stub
 
@@ -147,7 +147,7 @@ def test_a_torn_dvc_lock_is_made_anew(workspace: Workspace, torn_at: str) -> Non
     lock = workspace.folder / "dvc.lock"
     whole = lock.read_text()
     lock.write_text(whole[: whole.index(torn_at) + len(torn_at) // 2])
-    done = workspace.run("snakemake", "--cores", "2", "data/retrieved/dense/hits.parquet", "data/sample/evaluation.parquet")
+    done = workspace.run("snakemake", "--cores", "2", *PREPARED)
     assert "dvc.lock was torn" in done.stderr
     assert lock.read_text() == whole
 

@@ -11,7 +11,9 @@ from tests.pipeline.workspace import Workspace, create, small_dataset, stub_expe
 from tests.stub import Stub
 
 METRICS = ("recall", "precision", "f1", "contains", "correction_rate", "tokens_per_question")
-SHOW = shlex.split("env COLUMNS=120 dvc exp show --only-changed --hide-workspace --drop '(Created|State|Executor|rev|.*/.*)'")
+SHOW = shlex.split(
+    "env COLUMNS=120 dvc exp show --only-changed --hide-workspace --drop '(Created|State|Executor|rev|cell|.*/.*)'"
+)
 
 
 @pytest.fixture(scope="module")

@@ -32,6 +32,11 @@ class Gate(StrategySettings):
     relevance: Relevance = Sigmoid(tau=0.4, temperature=0.2)
 
     @property
+    def reranks(self) -> bool:
+        """Only to grade."""
+        return self.grader == "cross_encoder"
+
+    @property
     def max_calls(self) -> int:
         return 1
 
@@ -124,6 +129,13 @@ def test_auto_is_the_cut_of_the_scorer_and_kind_that_the_setting_names(resolved:
 
 def test_auto_relevance_is_the_fitted_sigmoid(resolved: Any) -> None:
     assert resolved(relevance="auto")["relevance"] == ({"tau": 0.5, "temperature": 0.1}, "auto")
+
+
+def test_a_sigmoid_that_is_not_used_needs_no_calibration(params: Params) -> None:
+    values = params.model_dump()
+    values["strategy"]["gate"] = {"max_tokens": 8, "grader": "llm", "relevance": "auto"}
+    table = resolve(CELL, validate(values, "test"), nobody, nobody)
+    assert {"key": "relevance", "value": '"auto"', "origin": "typed"} in table.to_pylist()
 
 
 def test_a_threshold_on_relevance_is_the_probability_of_its_cut_by_the_sigmoid_in_force(resolved: Any) -> None:

@@ -24,7 +24,10 @@ def test_an_unknown_strategy_is_refused_with_the_nearest(params: Params, name: s
 
 def test_a_strategy_without_settings_is_refused(params: Params):
     without = params.model_copy(update={"strategy": {}})
-    with pytest.raises(ArenaError, match=r"^params\.yaml: strategy 'vanilla' has no settings"):
+    with pytest.raises(
+        ArenaError,
+        match=r"^params\.yaml: strategy 'vanilla' has no settings; `arena compose 'strategy=\[.*,vanilla\]'` gives it some$",
+    ):
         strategies.settings("vanilla", without)
 
 

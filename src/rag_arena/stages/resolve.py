@@ -52,7 +52,7 @@ class _Resolving:
     def _value(self, key: str, typed: Any) -> tuple[Any, str]:
         setting = getattr(self._settings, key)
         calibrated = self._calibratable.get(key)
-        if key == "relevance" and setting == AUTO:
+        if key == "relevance" and setting == AUTO and self._settings.reranks:
             return self._sigmoid.model_dump(), AUTO
         if key == "router" and setting == TRAINED:
             return self._router(), TRAINED

@@ -38,8 +38,10 @@ def settings(strategy: str, params: Params) -> Section:
     values = getattr(params, group).get(strategy)
     module = _module(strategy)
     if values is None:
-        configured = [*params.strategy, *params.floor]
-        raise ArenaError(f"params.yaml: strategy {strategy!r} has no settings{nearest(strategy, configured)}")
+        chosen = ",".join([*params.strategy, *params.floor, strategy])
+        raise ArenaError(
+            f"params.yaml: strategy {strategy!r} has no settings; `arena compose 'strategy=[{chosen}]'` gives it some"
+        )
     checked: Section = section(module.Settings, values, "params.yaml", f"{group}.{strategy}.")
     return checked
 

@@ -14,6 +14,11 @@ class StrategySettings(Section):
     max_tokens: Positive = Field(description="longest answer, in tokens")
 
     @property
+    def reranks(self) -> bool:
+        """Whether the reranker is asked, so that its sigmoid must be known."""
+        return True
+
+    @property
     @abstractmethod
     def max_calls(self) -> int:
         """The most model calls that one question can cost, whatever the model replies."""

@@ -40,6 +40,11 @@ class Settings(StrategySettings):
     )
 
     @property
+    def reranks(self) -> bool:
+        """Only to grade."""
+        return self.grader == "cross_encoder"
+
+    @property
     def max_calls(self) -> int:
         """Route; per attempt an answer and two verdicts, a verdict taking up to two calls; a rewrite per retry; grades."""
         verdict, attempts = 2, self.max_retries + 1

@@ -52,6 +52,11 @@ class Settings(StrategySettings):
         return 1 if self.form == "short" else self.segments
 
     @property
+    def reranks(self) -> bool:
+        """Only to grade."""
+        return self.grader == "cross_encoder"
+
+    @property
     def max_calls(self) -> int:
         """The first segment grows one path, the others as many as the beam is wide; a prompted verdict may take two calls."""
         verdict = 2 if self.variant == "prompted" else 0  # native: the critique comes with the text
