@@ -236,7 +236,7 @@ def test_ask_of_a_strategy_without_retrieval_shows_no_documents(project: Project
     ("options", "line"),
     [
         (["--strategy", "vanila"], "arena: strategy 'vanila' does not exist; did you mean vanilla?"),
-        (["--retrieval", "dens"], "arena: params.yaml: retrieval.dens is not set; did you mean dense?"),
+        (["--retrieval", "dens"], "arena: retrieval mode 'dens' does not exist; did you mean dense?"),
         (["--retrieval", "none"], "arena: vanilla-none: vanilla retrieves; choose a retrieval mode"),
         (
             ["--strategy", "no_retrieval", "--retrieval", "dense"],

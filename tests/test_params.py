@@ -229,17 +229,18 @@ def test_a_mode_has_its_own_settings(params, name):
 
 
 def test_an_unknown_mode_is_refused_with_the_nearest(params):
-    with pytest.raises(ArenaError, match=r"^params\.yaml: retrieval\.hybird is not set; did you mean hybrid\?$"):
+    with pytest.raises(ArenaError, match=r"^retrieval mode 'hybird' does not exist; did you mean hybrid\?$"):
         params.retrieval.mode("hybird")
 
 
 def test_an_attribute_that_is_no_mode_is_refused(params):
-    with pytest.raises(ArenaError, match=r"^params\.yaml: retrieval\.model_fields is not set"):
+    with pytest.raises(ArenaError, match=r"^retrieval mode 'model_fields' does not exist"):
         params.retrieval.mode("model_fields")
 
 
 def test_a_mode_without_settings_is_refused(params):
-    with pytest.raises(ArenaError, match=r"^params\.yaml: retrieval\.sparse is not set"):
+    advice = r"`arena compose 'retrieval=\[dense,sparse,hybrid,hybrid_rerank\]'` sets it"
+    with pytest.raises(ArenaError, match=rf"^params\.yaml: retrieval\.sparse is not set; {advice}$"):
         params.retrieval.model_copy(update={"sparse": None}).mode("sparse")
 
 
@@ -298,3 +299,8 @@ def test_a_key_written_twice_is_refused(params, tmp_path):
     (tmp_path / "params.yaml").write_text(text, encoding="utf-8")
     with pytest.raises(ArenaError, match=r"not YAML .*experiment"):
         load(tmp_path / "params.yaml")
+
+
+def test_labels_for_a_router_that_no_strategy_has_are_refused(params: Params):
+    message = refusal(params, "silver", {**params.silver.model_dump(), "questions": 2, "settings": {}})
+    assert message.startswith("params.yaml: silver: questions are to be labelled and no strategy has a router: choose adaptive")

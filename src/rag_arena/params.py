@@ -149,9 +149,12 @@ class Retrieval(Section):
         Raises:
             ArenaError: the mode is unknown or has no settings.
         """
-        found = getattr(self, name, None) if name in MODES else None
+        if name not in MODES:
+            raise ArenaError(f"retrieval mode {name!r} does not exist{nearest(name, MODES)}")
+        found = getattr(self, name)
         if found is None:
-            raise ArenaError(f"params.yaml: retrieval.{name} is not set{nearest(name, MODES)}")
+            chosen = ",".join(mode for mode in MODES if mode == name or getattr(self, mode))
+            raise ArenaError(f"params.yaml: retrieval.{name} is not set; `arena compose 'retrieval=[{chosen}]'` sets it")
         settings: Lane = found
         return settings
 
@@ -181,6 +184,12 @@ class Silver(Section):
     inverse_regularisation: Annotated[float, Field(gt=0)] = Field(description="C of the logistic regression")
     folds: Annotated[int, Field(ge=2)] = Field(description="folds of the cross-validation")
     seed: Natural = Field(description="seed of the folds")
+
+    @model_validator(mode="after")
+    def _has_settings(self) -> "Silver":
+        if self.questions and not self.settings:
+            raise ValueError("questions are to be labelled and no strategy has a router: choose adaptive, or set it to 0")
+        return self
 
 
 class Endpoint(Section):

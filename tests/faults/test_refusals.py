@@ -384,7 +384,7 @@ def test_a_refusal_of_one_question_is_not_taken_for_one_of_a_field(status: int, 
     [
         (Answer(content=b"not json", headers={"content-type": "application/json"}), "200 without a chat completion: not json"),
         (with_json({"error": {"message": "overloaded"}}), r'200 without a chat completion: {"error": {"message": "overloaded"}}'),
-        (completion(""), r"stub: an empty reply at generate \(finish_reason stop\); raise max_tokens"),
+        (completion(""), r"stub: an empty reply at generate \(finish_reason stop\); the model had nothing to say"),
         (completion(None, "length"), r"stub: an empty reply at generate \(finish_reason length\); raise max_tokens"),
         (completion("<think>yes 42", "length"), r"stub: only reasoning at generate \(finish_reason length\); raise max_tokens"),
     ],

@@ -182,7 +182,7 @@ def test_a_query_without_terms_finds_nothing_sparse_and_the_dense_order_hybrid(b
 
 
 def test_an_unknown_mode_is_refused(built):
-    with pytest.raises(ArenaError, match=r"^params\.yaml: retrieval\.dnese is not set; did you mean dense\?$"):
+    with pytest.raises(ArenaError, match=r"^retrieval mode 'dnese' does not exist; did you mean dense\?$"):
         built.of("dnese")
 
 

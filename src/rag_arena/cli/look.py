@@ -54,6 +54,8 @@ def table(
     for column in wanted:
         if column not in rows.column_names:
             raise ArenaError(f"{known[name]}: no column {column!r}{nearest(column, rows.column_names)}")
+        if wanted[column] not in (values := sorted({str(value) for value in rows[column].to_pylist()})):
+            raise ArenaError(f"{known[name]}: {column} is never {wanted[column]!r}{nearest(wanted[column], values)}")
     shown = Table(*rows.column_names, box=SIMPLE, pad_edge=False)
     for row in (r for r in rows.to_pylist() if all(str(r[column]) == value for column, value in wanted.items())):
         shown.add_row(*(_cell_text(value) for value in row.values()))
@@ -159,7 +161,7 @@ def trace(
 
 @app.command()
 def graph(strategy: Annotated[str, typer.Argument(help="a strategy, in the grid or not")]) -> None:
-    """Print a strategy's graph as a Mermaid diagram. Example: arena graph self_corrective"""
+    """Print a strategy's graph as a Mermaid diagram. Example: arena graph corrective"""
     typer.echo(strategies.build(strategy).get_graph().draw_mermaid(with_styles=False).replace("&nbsp;", "").strip())
 
 
@@ -181,11 +183,15 @@ def failed() -> None:
 def loops() -> None:
     """Print the questions that a strategy tried again, what failed each time and how it ended. Example: arena loops"""
     questions = {row["question_id"]: row["question"] for row in artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS).to_pylist()}
+    found = False
     for cell in load(layout.PARAMS).cells:
         for row in artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS).to_pylist():
             trace = json.loads(row["trace"])
             failures = [step["failure"] for step in trace if step["node"] == "rewrite" and "failure" in step]
             if failures:
+                found = True
                 ended = "unconfirmed" if trace[-1].get("unconfirmed") else "confirmed"
                 path = " -> ".join([*failures, ended])
                 typer.echo(f"{cell}  {row['question_id']}  {path}  {questions[row['question_id']]}")
+    if not found:
+        typer.echo("no question was tried again", err=True)

@@ -122,7 +122,7 @@ def train(mode: Mode) -> None:
 
 @app.command()
 def resolve(strategy: Strategy, mode: Mode) -> None:
-    """Write the settings in force of one cell, thresholds as numbers. Example: arena resolve self_corrective hybrid"""
+    """Write the settings in force of one cell, thresholds as numbers. Example: arena resolve corrective hybrid"""
     from rag_arena.stages.resolve import resolve
 
     params = params_in_force()

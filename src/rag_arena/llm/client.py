@@ -229,10 +229,11 @@ class Message:
 class ChatModel:
     """Completions against one endpoint, with the endpoint's sampling settings."""
 
-    def __init__(self, client: openai.AsyncOpenAI, endpoint: Endpoint, section: str = "llm") -> None:
+    def __init__(self, client: openai.AsyncOpenAI, endpoint: Endpoint, tier: str = "llm", section: str = "") -> None:
         self.client = client
         self.endpoint = endpoint
-        self._section = section
+        self._tier = tier
+        self._section = section or tier  # where a mend of the endpoint is to be made
 
     async def ask(self, node: str, prompt: str, max_tokens: int, **more: Any) -> Message:
         """One message to one user message.
@@ -267,7 +268,8 @@ class ChatModel:
         reply = await self.ask(node, prompt, max_tokens, **more)
         if not reply.text:
             found = "only reasoning" if reply.thoughts else "an empty reply"
-            raise ArenaError(f"{self.endpoint.model}: {found} at {node} (finish_reason {reply.finish_reason}); raise max_tokens")
+            mend = "raise max_tokens" if reply.thoughts or reply.finish_reason == "length" else "the model had nothing to say"
+            raise ArenaError(f"{self.endpoint.model}: {found} at {node} (finish_reason {reply.finish_reason}); {mend}")
         return reply
 
     async def continue_text(self, node: str, prompt: str, max_tokens: int, **more: Any) -> Message:
@@ -294,7 +296,7 @@ class ChatModel:
         return Message(choice.text, "", choice.finish_reason or "", _raw_tokens(choice.logprobs))
 
     async def _answered(self, node: str, asked: Awaitable[T]) -> T:
-        with labelled(node, self._section):
+        with labelled(node, self._tier):
             try:
                 return await asked
             except openai.OpenAIError as error:
@@ -303,7 +305,8 @@ class ChatModel:
 
 def chat_models(params: Params, clients: Sequence[openai.AsyncOpenAI]) -> tuple[ChatModel, ChatModel]:
     """The model that answers and the small one, each over its own client."""
-    return ChatModel(clients[0], params.llm.endpoint), ChatModel(clients[1], params.small_llm.endpoint, SMALL)
+    section = "llm" if params.small_llm.endpoint == params.llm.endpoint else SMALL
+    return ChatModel(clients[0], params.llm.endpoint), ChatModel(clients[1], params.small_llm.endpoint, SMALL, section)
 
 
 def _tokens(logprobs: Any) -> tuple[Token, ...]:
