@@ -76,8 +76,8 @@ def _dvc(*arguments: str, show: bool = True) -> str:
         ArenaError: it failed.
     """
     environment = {
-        "COLUMNS": "160",  # as wide as the table needs: one that is cut says nothing
         **os.environ,
+        "COLUMNS": "160",  # as wide as the table needs: one that is cut says nothing
         "ARENA_DRIFT_CHECKED": "1",  # experiments differ from conf/ on purpose
         "PATH": os.pathsep.join([str(Path(sys.executable).parent), *os.get_exec_path()]),
     }
