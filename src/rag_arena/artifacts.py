@@ -15,7 +15,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from rag_arena.errors import ArenaError
-from rag_arena.records import Document, Question
+from rag_arena.records import Document, Hit, Question
 
 _VERSION = "1"
 _STRINGS = pa.list_(pa.string())
@@ -474,6 +474,14 @@ def read(path: Path, artifact: Artifact) -> pa.Table:
 def documents(corpus: pa.Table) -> dict[str, Document]:
     """The documents of the corpus artifact by id, in its order."""
     return {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
+
+
+def hits_of(hits: pa.Table) -> dict[str, list[Hit]]:
+    """The hits of each question that has any, best first."""
+    found: dict[str, list[Hit]] = {}
+    for row in hits.to_pylist():
+        found.setdefault(row["question_id"], []).append(Hit(row["doc_id"], row["score"], row["cosine"]))
+    return found
 
 
 def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
+T = TypeVar("T")
 QuestionType = Literal["multi_hop", "single_hop", "summary"]
 ANSWERED, FAILED = "answered", "failed"  # what became of a question
 NOT_ASKED = "endpoint: "  # begins the error of a judgement whose judge could not be asked: worth another try
@@ -46,7 +47,11 @@ class Question:
 
 def balanced(questions: Sequence[Question], size: int) -> list[str]:
     """Ids of at most `size` questions: one of each type in turn, by id."""
-    pools = [sorted(q.question_id for q in questions if q.question_type == t) for t in QUESTION_TYPES]
+    return in_turn([sorted(q.question_id for q in questions if q.question_type == t) for t in QUESTION_TYPES], size)
+
+
+def in_turn(pools: Sequence[Sequence[T]], size: int) -> list[T]:
+    """One item of each pool in turn, until there are `size` or the pools are empty."""
     depth = max(map(len, pools), default=0)
     return [pool[i] for i in range(depth) for pool in pools if i < len(pool)][:size]
 

@@ -41,7 +41,7 @@ rule sample:
     input:
         stale=".snakemake/stale/sample",
         questions="data/questions.parquet",
-        code=code("artifacts.py", "stages/sample.py"),
+        code=code("artifacts.py", "records.py", "stages/sample.py"),
     output:
         "data/sample/evaluation.parquet",
         "data/sample/calibration.parquet",

@@ -20,14 +20,13 @@ import openai
 
 from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm import embedded
-from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical
+from rag_arena.llm.ledger import SECRET_LENGTH, Entry, Ledger, call_key, canonical
 from rag_arena.llm.reasoning import ReasoningTransport
 from rag_arena.metering import Call, current_node, current_tier, labelled, record_call
 from rag_arena.params import Endpoint, Llm, Params
 
 SMALL = "small_llm"  # the section of params.yaml that sets the small model, and the tier of its calls
 T = TypeVar("T")
-_SECRET_LENGTH = 12  # shorter ones are words for servers without keys, and may occur in any answer
 _OURS = "rag_arena"  # the extension of a response that carries an error of the ledger
 _KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")  # what the openai client's retries read
 
@@ -142,7 +141,7 @@ class LedgerTransport(httpx2.AsyncBaseTransport):
 def _without_key(content: bytes, request: httpx2.Request) -> bytes:
     """A body in which the request's own key is blotted out: servers echo it in errors, and errors are kept and shown."""
     key = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-    return content.replace(key, b"***") if len(key) >= _SECRET_LENGTH else content
+    return content.replace(key, b"***") if len(key) >= SECRET_LENGTH else content
 
 
 # What a reply is called, and what each of its choices must hold: by whether a chat or a raw text was to be completed.

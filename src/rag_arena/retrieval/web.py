@@ -14,7 +14,7 @@ import httpx2
 from tenacity import AsyncRetrying, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical
+from rag_arena.llm.ledger import SECRET_LENGTH, Entry, Ledger, call_key, canonical
 from rag_arena.metering import Call, record_lookup
 from rag_arena.params import Transport, Web
 from rag_arena.records import Document
@@ -22,7 +22,6 @@ from rag_arena.retrieval.engines import ENGINES, Engine
 
 _AGENT = "rag-arena/0.1 (comparison of retrieval strategies)"  # Wikimedia refuses clients that do not name themselves
 _PASSING = (408, 425, 429, 500, 502, 503, 504)
-_SECRET_LENGTH = 12
 
 
 class _PassingError(Exception):
@@ -105,7 +104,7 @@ class WebSearch:
 
 
 def _without(secret: str, text: str) -> str:
-    return text.replace(secret, "***") if len(secret) >= _SECRET_LENGTH else text
+    return text.replace(secret, "***") if len(secret) >= SECRET_LENGTH else text
 
 
 def _distinct(documents: list[Document]) -> list[Document]:

@@ -8,7 +8,7 @@ from rag_arena.records import Cell
 from rag_arena.scoring.decisions import Path, verdicts
 from rag_arena.scoring.verdicts import quality
 
-_GRADERS = {"cross_encoder": "cross_encoder", "cosine": "cosine"}  # every other source is a reply of a model
+_NO_MODEL = ("cross_encoder", "cosine")  # every other source is a reply of a model
 LLM = "llm"
 
 
@@ -39,4 +39,4 @@ def grader_rows(
 
 
 def _grader(source: str | None) -> str:
-    return _GRADERS.get(source or "", LLM)
+    return source if source in _NO_MODEL else LLM

@@ -6,6 +6,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from rag_arena.artifacts import hits_of
 from rag_arena.scoring import evidence
 from rag_arena.scoring.groups import groups, mean, of
 
@@ -14,10 +15,7 @@ Rankings = Mapping[str, Mapping[str, list[str]]]  # document ids of each mode an
 
 def ranking(hits: pa.Table) -> dict[str, list[str]]:
     """Document ids of each question, best first, of a mode's hits."""
-    found: dict[str, list[str]] = {}
-    for row in hits.to_pylist():
-        found.setdefault(row["question_id"], []).append(row["doc_id"])
-    return found
+    return {question_id: [hit.doc_id for hit in found] for question_id, found in hits_of(hits).items()}
 
 
 def retrieval_quality(rankings: Rankings, questions: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:

@@ -73,20 +73,22 @@ def aggregate(
     board: list[_Timed] = []
     graders: list[_Timed] = []
     nodes: list[_Timed] = []
+    judged: list[dict[str, Any]] = []
     decisions: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
     for cell, t in cells.items():
         answers, calls, timings = t.answers.to_pylist(), t.calls.to_pylist(), t.timings.to_pylist()
+        judgements = t.judgements.to_pylist()
+        judged.append(judge_quality(cell, judgements, params.judge.llm.price))
         for group in groups(kinds):
             counted = sum(group in (ALL, kind) for kind in kinds)
-            row = board_row(cell, group, counted, answers, t.judgements.to_pylist(), scored[cell], params.llm, params.small_llm)
+            row = board_row(cell, group, counted, answers, judgements, scored[cell], params.llm, params.small_llm)
             board.append((row, latencies(group, answers, timings, first_pass.get(cell.retrieval, {}))))
         taken = _paths(answers, _by_id(scored[cell]), asked, closed_book)
         decisions += scorecard(cell, taken)
         paths += path_rows(cell, taken)
         graders += grader_rows(cell, taken, calls, timings)
         nodes += node_cost_rows(cell, calls)
-    judged = [judge_quality(cell, t.judgements.to_pylist(), params.judge.llm.price) for cell, t in cells.items()]
     rankings = {mode: ranking(found.hits) for mode, found in retrieved.items()}
     everything = questions.to_pylist()
     timed = {artifacts.LEADERBOARD: board, artifacts.GRADERS: graders, artifacts.NODE_COSTS: nodes}

@@ -11,7 +11,7 @@ from rag_arena import artifacts, rerankers
 from rag_arena.errors import ArenaError
 from rag_arena.params import Params, Sigmoid
 from rag_arena.progress import track
-from rag_arena.records import Document, Hit
+from rag_arena.records import Document
 from rag_arena.retrieval.retriever import Retrievers
 from rag_arena.scoring import evidence, sigmoid
 from rag_arena.scoring.cuts import Scored, precision_recall, youden
@@ -122,14 +122,11 @@ def _first_passes(
     depth = params.retrieval.mode(mode).candidates
     k, wide = params.calibration.k, params.calibration.k * params.calibration.widen_factor
     said = {(row.question_id, row.doc_id): row.verdict for row in labels if row.verdict is not None}
-    found: dict[str, list[Hit]] = {question_id: [] for question_id in sample["question_id"].to_pylist()}
-    for row in hits.to_pylist():
-        if row["question_id"] in found:
-            found[row["question_id"]].append(Hit(row["doc_id"], row["score"], row["cosine"]))
-    chosen = [row for row in questions.to_pylist() if row["question_id"] in found]
+    found, asked = artifacts.hits_of(hits), set(sample["question_id"].to_pylist())
+    chosen = [row for row in questions.to_pylist() if row["question_id"] in asked]
     for row in track(f"calibrate {mode}", chosen, len(chosen)):
         question_id, text = row["question_id"], row["question"]
-        ranking = {hit.doc_id: hit.cosine for hit in found[question_id]}
+        ranking = {hit.doc_id: hit.cosine for hit in found.get(question_id, [])}
         own = {doc_id: verdict for (asked, doc_id), verdict in said.items() if asked == question_id}
         gold = {*row["gold_ids"], *own} - {doc_id for doc_id, verdict in own.items() if not verdict}
         pool = {*ranking, *(hit.doc_id for hit in candidates.search(text, depth)), *gold, *own}

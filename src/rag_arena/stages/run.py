@@ -181,11 +181,8 @@ def _toolbox(
     corpus, index = inputs.corpus, inputs.index
     opened = open_retrievers(params, corpus, index)
     depth = params.retrieval.mode(cell.retrieval).candidates
-    text_of = {row["question_id"]: row["question"] for row in inputs.questions.to_pylist()}
-    hits: dict[str, list[Hit]] = {question_id: [] for question_id in text_of}
-    for row in inputs.hits.to_pylist():
-        hits[row["question_id"]].append(Hit(row["doc_id"], row["score"], row["cosine"]))
-    by_text = {text: hits[question_id] for question_id, text in text_of.items()}
+    hits = artifacts.hits_of(inputs.hits)
+    by_text = {row["question"]: hits.get(row["question_id"], []) for row in inputs.questions.to_pylist()}
     retriever = RecordedRetriever(by_text, depth, lambda: opened.of(cell.retrieval))
     second_lane = RecordedRetriever({}, 0, lambda: opened.second_lane(cell.retrieval))
     return Toolbox(

@@ -8,7 +8,7 @@ import pyarrow as pa
 from rag_arena import artifacts
 from rag_arena.errors import ArenaError
 from rag_arena.params import Sample
-from rag_arena.records import QUESTION_TYPES
+from rag_arena.records import QUESTION_TYPES, in_turn
 from rag_arena.wording import count
 
 
@@ -27,7 +27,7 @@ def sample(questions: pa.Table, params: Sample) -> tuple[pa.Table, pa.Table]:
         pools[rows[position]["question_type"]].append(rows[position])
     sizes = {t: len(pool) for t, pool in pools.items()}
 
-    evaluation = _draw(pools, params.evaluation)
+    evaluation = in_turn(list(pools.values()), params.evaluation)
     _check("evaluation", evaluation, params.evaluation, "are in the dataset")
     taken = {row["question_id"] for row in evaluation}
     gold = {doc_id for row in evaluation for doc_id in row["gold_ids"]}
@@ -35,7 +35,7 @@ def sample(questions: pa.Table, params: Sample) -> tuple[pa.Table, pa.Table]:
         t: [row for row in pool if row["question_id"] not in taken and gold.isdisjoint(row["gold_ids"])]
         for t, pool in pools.items()
     }
-    calibration = _draw(rest, params.calibration)
+    calibration = in_turn(list(rest.values()), params.calibration)
     _check("calibration", calibration, params.calibration, "share no gold document with the evaluation split")
     return _table(evaluation, sizes), _table(calibration, sizes)
 
@@ -53,13 +53,6 @@ def _table(chosen: list[dict[str, Any]], sizes: dict[str, int]) -> pa.Table:
             for row in chosen
         ],
     )
-
-
-def _draw(pools: dict[str, list[dict[str, Any]]], size: int) -> list[dict[str, Any]]:
-    """One question of each type in turn until the split is full or the pools are empty."""
-    depth = max(map(len, pools.values()), default=0)
-    turns = [pool[i] for i in range(depth) for pool in pools.values() if i < len(pool)]
-    return turns[:size]
 
 
 def _check(split: str, drawn: list[dict[str, Any]], wanted: int, what: str) -> None:

@@ -5,7 +5,7 @@ from typing import Any
 
 from rag_arena.strategies.sentences import sentences
 from rag_arena.strategies.state import State, Tools
-from rag_arena.strategies.steps import document, ids, passage
+from rag_arena.strategies.steps import context, ids
 
 _CONCLUDES = re.compile(r"\banswer is:", re.IGNORECASE)
 _DEDUCES = re.compile(r"((thus|so|therefore|hence|consequently)\b|that is,)", re.IGNORECASE)
@@ -20,8 +20,7 @@ async def reason(state: State, runtime: Tools) -> State:
     thought is not offered to conclude, as none of the paper's demonstrations does.
     """
     tools, chain = runtime.context, state.get("chain", [])
-    context = "\n\n".join(passage(document(state, tools, doc_id)) for doc_id in ids(state["hits"]))
-    known = {"question": state["question"], "context": context}
+    known = {"question": state["question"], "context": context(state, tools, ids(state["hits"]))}
     prompt = (
         tools.prompts.render("next_thought", chain=" ".join(chain), **known)
         if chain
