@@ -9,7 +9,7 @@ rule calibrate:
         hits="data/retrieved/{retrieval}/hits.parquet",
         labels="data/labels.csv",
         code=code(
-            "artifacts.py",
+            "artifacts",
             *RETRIEVAL_CODE,
             *(f"scoring/{f}.py" for f in ("cuts", "evidence", "sigmoid")),
             "sources/labels.py",
@@ -92,7 +92,7 @@ rule resolve:
         thresholds="data/calibrated/{retrieval}/thresholds.parquet",
         router="data/routers/{retrieval}/router.parquet",
         code=code(
-            "artifacts.py",
+            "artifacts",
             "rerankers/__init__.py",
             "stages/resolve.py",
             "strategies/base.py",

@@ -53,7 +53,7 @@ def strategy_code(wildcards):
     return code(f"strategies/{wildcards.strategy}")
 
 
-LLM_CODE = ["artifacts.py", "llm", "metering.py", "records.py"]
+LLM_CODE = ["artifacts", "llm", "metering.py", "records.py"]
 GRAPH_CODE = [
     "decisions.py",
     "strategies/nodes",

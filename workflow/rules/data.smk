@@ -4,7 +4,7 @@ rule download:
         stale=".snakemake/stale/download",
         corpus=f"{config['dataset']['path']}/Corpus.json",
         questions=f"{config['dataset']['path']}/Question.json",
-        code=code("artifacts.py", "sources", "stages/download.py"),
+        code=code("artifacts", "sources", "stages/download.py"),
     output:
         "data/corpus.parquet",
         "data/questions.parquet",
@@ -23,7 +23,7 @@ rule index:
     input:
         stale=".snakemake/stale/index",
         corpus="data/corpus.parquet",
-        code=code("artifacts.py", "embedders", "stages/index.py"),
+        code=code("artifacts", "embedders", "stages/index.py"),
     output:
         update("data/index.parquet"),
     log:
@@ -41,7 +41,7 @@ rule sample:
     input:
         stale=".snakemake/stale/sample",
         questions="data/questions.parquet",
-        code=code("artifacts.py", "records.py", "stages/sample.py"),
+        code=code("artifacts", "records.py", "stages/sample.py"),
     output:
         "data/sample/evaluation.parquet",
         "data/sample/calibration.parquet",
@@ -62,7 +62,7 @@ rule retrieve:
         corpus="data/corpus.parquet",
         index="data/index.parquet",
         questions="data/questions.parquet",
-        code=code("artifacts.py", *RETRIEVAL_CODE, "stages/retrieve.py"),
+        code=code("artifacts", *RETRIEVAL_CODE, "stages/retrieve.py"),
     output:
         "data/retrieved/{retrieval}/hits.parquet",
         "data/retrieved/{retrieval}/timings.parquet",

@@ -12,7 +12,7 @@ rule aggregate:
         ),
         truth=multiext("data/judged/known_truth", ".parquet", ".calls.parquet"),
         code=code(
-            "artifacts.py",
+            "artifacts",
             "decisions.py",
             "scoring/answers.py",
             "scoring/board.py",

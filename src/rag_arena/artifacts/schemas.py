@@ -1,23 +1,10 @@
-"""The schema of every artifact, and the only code that reads or writes one.
+"""The columns of every artifact, and the key that orders and identifies its rows."""
 
-An artifact is a Parquet file sorted by its key, so that equal rows give equal bytes. Its name and version stand in the file, so
-that a foreign one is refused.
-"""
-
-import os
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
-from rag_arena.errors import ArenaError
-from rag_arena.records import Document, Hit, Question
-
-_VERSION = "1"
 _STRINGS = pa.list_(pa.string())
 
 
@@ -36,7 +23,6 @@ def _artifact(name: str, key: tuple[str, ...], columns: Mapping[str, pa.DataType
 
 
 _S, _I, _F, _B = pa.string(), pa.int64(), pa.float64(), pa.bool_()
-
 CORPUS = _artifact("corpus", ("doc_id",), {"doc_id": _S, "title": _S, "text": _S})
 QUESTIONS = _artifact(
     "questions",
@@ -402,112 +388,3 @@ DISAGREEMENT = _artifact(
     ("retrieval_a", "retrieval_b"),
     {"retrieval_a": _S, "retrieval_b": _S, "n_questions": _I, "top_1_differs": _F, "top_3_overlap": _F},
 )
-
-
-def table(artifact: Artifact, rows: Iterable[Mapping[str, Any]], note: Mapping[str, str] | None = None) -> pa.Table:
-    """Rows as a table in the artifact's schema, sorted by key.
-
-    `note` is kept in the file beside the artifact's name (the index keeps its embedder's identity there).
-
-    Raises:
-        ValueError: a row misses a column or has an unknown one, a value has the wrong type, or a key occurs twice.
-            These are bugs of ours, not of the user.
-    """
-    rows = list(rows)
-    names = set(artifact.schema.names)
-    for row in rows:
-        if set(row) != names:
-            raise ValueError(f"{artifact.name}: columns {sorted(set(row) ^ names)} missing or unknown in {dict(row)}")
-    try:
-        built = pa.Table.from_pylist(rows, schema=artifact.schema)
-    except pa.ArrowTypeError as error:
-        raise ValueError(f"{artifact.name}: {error}") from error
-    built = built.take(pc.sort_indices(built, [(column, "ascending") for column in artifact.key]))
-    _check(artifact, built, artifact.name, ValueError)
-    metadata = {"arena.artifact": artifact.name, "arena.version": _VERSION, **(note or {})}
-    return built.replace_schema_metadata(metadata)
-
-
-def write(path: Path, content: pa.Table | str) -> None:
-    """Write a table made by `table`, or a text, to a temporary file and rename it: a reader never sees half a file.
-
-    Raises:
-        ArenaError: it cannot be written.
-    """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        if isinstance(content, str):
-            temporary.write_text(content, encoding="utf-8")
-        else:
-            pq.write_table(content, temporary, compression="zstd", version="2.6", store_schema=True)
-        os.replace(temporary, path)
-    except OSError as error:
-        raise ArenaError(f"{path}: cannot be written ({error.strerror or error}); free space or mend the rights") from error
-    finally:
-        if path.parent.is_dir():
-            temporary.unlink(missing_ok=True)
-
-
-def read(path: Path, artifact: Artifact) -> pa.Table:
-    """Read an artifact and validate it.
-
-    Raises:
-        ArenaError: the file is missing, is not a whole Parquet file, or is not this artifact.
-    """
-    if not path.is_file():
-        raise ArenaError(f"{path}: missing; run the stage that makes it, or `snakemake --cores 4`, in the project's folder")
-    try:
-        found = pq.ParquetFile(path, memory_map=False).read()
-    except (pa.ArrowException, OSError) as error:
-        raise ArenaError(f"{path}: not a whole Parquet file ({_first_line(error)}); delete it and run again") from error
-    metadata = {k.decode(): v.decode() for k, v in (found.schema.metadata or {}).items()}
-    name, version = metadata.get("arena.artifact"), metadata.get("arena.version")
-    if name != artifact.name or version != _VERSION:
-        raise ArenaError(f"{path}: holds {name or 'a foreign table'}, not {artifact.name}; delete it and run again")
-    if not found.schema.remove_metadata().equals(artifact.schema):
-        raise ArenaError(f"{path}: columns differ from those of {artifact.name}; delete it and run again")
-    _check(artifact, found, str(path), ArenaError)
-    return found
-
-
-def documents(corpus: pa.Table) -> dict[str, Document]:
-    """The documents of the corpus artifact by id, in its order."""
-    return {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
-
-
-def hits_of(hits: pa.Table) -> dict[str, list[Hit]]:
-    """The hits of each question that has any, best first."""
-    found: dict[str, list[Hit]] = {}
-    for row in hits.to_pylist():
-        found.setdefault(row["question_id"], []).append(Hit(row["doc_id"], row["score"], row["cosine"]))
-    return found
-
-
-def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:
-    """The questions of a split, by id."""
-    chosen = set(sample["question_id"].to_pylist())
-    return [
-        Question(
-            row["question_id"],
-            row["question"],
-            row["answer"],
-            tuple(row["aliases"]),
-            row["question_type"],
-            tuple(row["gold_ids"]),
-        )
-        for row in questions.to_pylist()
-        if row["question_id"] in chosen
-    ]
-
-
-def _check(artifact: Artifact, built: pa.Table, where: str, error: type[Exception]) -> None:
-    for field in artifact.schema:
-        if not field.nullable and built[field.name].null_count:
-            raise error(f"{where}: column {field.name} has empty values; it must not")
-    if len(set(zip(*(built[column].to_pylist() for column in artifact.key), strict=True))) != built.num_rows:
-        raise error(f"{where}: the key {', '.join(artifact.key)} is not unique")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -1,0 +1,35 @@
+"""Rows of artifacts as the records that strategies and scores work on."""
+
+import pyarrow as pa
+
+from rag_arena.records import Document, Hit, Question
+
+
+def documents(corpus: pa.Table) -> dict[str, Document]:
+    """The documents of the corpus artifact by id, in its order."""
+    return {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
+
+
+def hits_of(hits: pa.Table) -> dict[str, list[Hit]]:
+    """The hits of each question that has any, best first."""
+    found: dict[str, list[Hit]] = {}
+    for row in hits.to_pylist():
+        found.setdefault(row["question_id"], []).append(Hit(row["doc_id"], row["score"], row["cosine"]))
+    return found
+
+
+def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:
+    """The questions of a split, by id."""
+    chosen = set(sample["question_id"].to_pylist())
+    return [
+        Question(
+            row["question_id"],
+            row["question"],
+            row["answer"],
+            tuple(row["aliases"]),
+            row["question_type"],
+            tuple(row["gold_ids"]),
+        )
+        for row in questions.to_pylist()
+        if row["question_id"] in chosen
+    ]

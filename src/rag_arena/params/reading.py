@@ -1,0 +1,109 @@
+"""params.yaml, read and checked; refusals name the key, and for an unknown key the nearest known one."""
+
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel, ValidationError
+from ruamel.yaml import YAML
+from ruamel.yaml.error import YAMLError
+
+from rag_arena.errors import ArenaError
+from rag_arena.params.nearest import nearest
+from rag_arena.params.root import Params
+
+S = TypeVar("S", bound=BaseModel)
+
+
+def validate(values: object, source: str) -> Params:
+    """Check composed parameters, all but the settings of strategies, which `strategies.check` knows.
+
+    Raises:
+        ArenaError: naming the source, the key, and for an unknown key the nearest known one.
+    """
+    if not isinstance(values, dict):
+        raise ArenaError(f"{source}: not a mapping of parameters; make it anew with `arena compose`")
+    return section(Params, values, source, "")
+
+
+def section(model: type[S], values: Mapping[str, Any], source: str, prefix: str) -> S:
+    """Check one section's values; `prefix` is where it stands in params.yaml, with a final dot."""
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        raise ArenaError(f"{source}: {_explain(error, model, prefix)}") from error
+
+
+def load(path: Path) -> Params:
+    """Read and check params.yaml.
+
+    Raises:
+        ArenaError: it is missing, or as `parse`.
+    """
+    return parse(read(path), str(path))
+
+
+def read(path: Path) -> bytes:
+    """The bytes of params.yaml.
+
+    Raises:
+        ArenaError: it is missing.
+    """
+    try:
+        return path.read_bytes()
+    except FileNotFoundError as error:
+        raise ArenaError(f"{path}: missing; make it with `arena compose` in the project's folder") from error
+
+
+def parse(content: bytes, source: str) -> Params:
+    """Check the bytes of params.yaml.
+
+    Hydra and Snakemake read YAML 1.1 (`010` is 8, `yes` is true), DVC reads 1.2 (10, "yes"); what they would read differently is
+    refused.
+
+    Raises:
+        ArenaError: not YAML, or as `validate`.
+    """
+    try:
+        text = content.decode()
+        values = yaml.safe_load(text)
+        as_dvc = YAML(typ="safe", pure=True).load(text)
+    except (yaml.YAMLError, YAMLError, UnicodeDecodeError) as error:
+        raise ArenaError(f"{source}: not YAML ({' '.join(str(error).split())})") from error
+    for key, ours, theirs in _disagreements(values, as_dvc, ""):
+        raise ArenaError(f"{source}: {key} is {ours!r} to Snakemake and {theirs!r} to DVC; write the number in full or quote it")
+    return validate(values, source)
+
+
+def _disagreements(ours: Any, theirs: Any, key: str) -> Iterator[tuple[str, Any, Any]]:
+    if isinstance(ours, dict) and isinstance(theirs, dict) and set(ours) == set(theirs):
+        for name in ours:
+            yield from _disagreements(ours[name], theirs[name], f"{key}.{name}" if key else str(name))
+    elif isinstance(ours, list) and isinstance(theirs, list) and len(ours) == len(theirs):
+        for position, pair in enumerate(zip(ours, theirs, strict=True)):
+            yield from _disagreements(*pair, f"{key}[{position}]")
+    elif (type(ours), ours) != (type(theirs), theirs) and ours == ours:  # NaN is refused elsewhere
+        yield key, ours, theirs
+
+
+def _explain(error: ValidationError, model: type[BaseModel], prefix: str) -> str:
+    # an unknown key first: it may be the misspelt form of one that is missing
+    first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
+    key = prefix + ".".join(str(part) for part in first["loc"])
+    if first["type"] == "extra_forbidden":
+        return f"unknown key {key}{nearest(str(first['loc'][-1]), _siblings(model, first['loc'][:-1]))}"
+    if first["type"] == "missing":
+        return f"key {key} is missing"
+    message = first["msg"].removeprefix("Value error, ")
+    if isinstance(first["input"], dict):  # of a whole section the message names the keys; all its values would say too much
+        return f"{key.rstrip('.')}: {message}" if key else message
+    return f"{key}: {message} (got {first['input']!r})"
+
+
+def _siblings(model: Any, location: tuple[int | str, ...]) -> list[str]:
+    for part in location:
+        annotation = model.model_fields[part].annotation
+        options = [a for a in getattr(annotation, "__args__", (annotation,)) if isinstance(a, type) and issubclass(a, BaseModel)]
+        model = options[0]
+    return list(model.model_fields)

@@ -1,0 +1,84 @@
+"""embedder, reranker, store and retrieval: how documents are found."""
+
+from typing import Annotated, Literal
+
+from pydantic import Field
+
+from rag_arena.errors import ArenaError
+from rag_arena.params.nearest import nearest
+from rag_arena.params.sections import Positive, Section, Share, Sigmoid
+
+MODES = ("dense", "sparse", "hybrid", "hybrid_rerank")
+NO_MODE = "none"
+
+
+class Bm25(Section):
+    """Lexical weights of the sparse lane."""
+
+    k: Annotated[float, Field(gt=0)] = Field(description="term frequency saturation (k1)")
+    b: Share = Field(description="length normalisation")
+    average_words: Annotated[float, Field(gt=0)] = Field(description="document length taken as average, in words")
+
+
+class Embedder(Section):
+    """What turns texts into dense and sparse vectors."""
+
+    kind: Literal["minilm"] = Field(description="minilm: all-MiniLM-L6-v2, int8 ONNX, from an installed package")
+    max_tokens: Annotated[int, Field(ge=8, le=512)] = Field(description="tokens read of a text; the rest is cut")
+    bm25: Bm25
+
+
+class Store(Section):
+    """The vector store that a run fills from the index."""
+
+    backend: Literal["local", "edge"] = Field(description="local: qdrant-client in memory; edge: qdrant-edge on disk")
+
+
+class Lane(Section):
+    """Retrieval by one lane of vectors."""
+
+    candidates: Positive = Field(description="documents kept per question by first-pass retrieval")
+
+
+class Hybrid(Lane):
+    """Dense and sparse lanes fused by reciprocal rank."""
+
+    rrf_constant: Positive = Field(description="c in 1/(c + rank), rank from 1; 60 in the paper")
+    fusion: Literal["ours", "qdrant"] = Field(description="who fuses: our deterministic code or Qdrant's RrfQuery")
+
+
+class Reranker(Sigmoid):
+    """What takes a second look at candidates, and the sigmoid with which hybrid_rerank reads its scores."""
+
+    kind: Literal["maxsim"] = Field(description="maxsim: late interaction over the embedder's token vectors")
+
+
+class HybridRerank(Hybrid):
+    """Hybrid candidates reordered; those under the relevance threshold are dropped."""
+
+    relevance_threshold: Share = Field(description="candidates under this probability of relevance are dropped")
+    reranker: Reranker
+
+
+class Retrieval(Section):
+    """Settings of each retrieval mode."""
+
+    dense: Lane | None = None
+    sparse: Lane | None = None
+    hybrid: Hybrid | None = None
+    hybrid_rerank: HybridRerank | None = None
+
+    def mode(self, name: str) -> Lane:
+        """Settings of one mode.
+
+        Raises:
+            ArenaError: the mode is unknown or has no settings.
+        """
+        if name not in MODES:
+            raise ArenaError(f"retrieval mode {name!r} does not exist{nearest(name, MODES)}")
+        found = getattr(self, name)
+        if found is None:
+            chosen = ",".join(mode for mode in MODES if mode == name or getattr(self, mode))
+            raise ArenaError(f"params.yaml: retrieval.{name} is not set; `arena compose 'retrieval=[{chosen}]'` sets it")
+        settings: Lane = found
+        return settings
