@@ -99,6 +99,12 @@ def test_label_writes_a_sheet_whose_answers_it_keeps_and_calibration_reads(own: 
     assert {row["question_id"]: row["label"] for row in rows} == {"q1": "bad", "q2": "good", "q3": "good", "q4": "good"}
 
 
+def test_label_makes_the_sheet_where_there_is_none(own: Project) -> None:
+    (own.folder / layout.LABELS).unlink(missing_ok=True)
+    assert "0 kept" in own.ok("label", "dense")
+    assert labels.read(own.folder / layout.LABELS)
+
+
 def test_a_sheet_that_cannot_be_read_is_refused_and_left_as_it_is(own: Project) -> None:
     path = own.folder / layout.LABELS
     path.write_text("my work\n")
@@ -172,6 +178,7 @@ def test_without_calibration_questions_there_is_no_verdict() -> None:
 # Sweeps
 
 KEY = "strategy.self_corrective.threshold"
+ADDED = "strategy=[vanilla,self_corrective,no_retrieval] report.focus=self_corrective-hybrid_rerank"
 
 
 @pytest.mark.parametrize(
@@ -183,7 +190,7 @@ KEY = "strategy.self_corrective.threshold"
         ),
         (
             [KEY, "0.5", "5"],
-            f"arena: params.yaml: {KEY}: must be a number from 0 to 1, auto, or {{percentile: 0 to 100}} (got 5)",
+            f"arena: conf with {ADDED} {KEY}=5: {KEY}: must be a number from 0 to 1, auto, or {{percentile: 0 to 100}} (got 5)",
         ),
         (
             [KEY, "0.5"],

@@ -187,7 +187,7 @@ def test_a_rewritten_query_holds_no_thoughts(project: Project, stub: Stub) -> No
 def test_graph_prints_a_strategys_nodes_and_edges_as_mermaid(small_project: Project) -> None:
     shown = small_project.ok("graph", "self_corrective").split("\n")
     assert shown[0] == "graph TD;"
-    assert {"\t__start__ --> retrieve;", "\tassess -. False .-> correct;", "\tgenerate --> __end__;"} <= set(shown)
+    assert {"\t__start__ --> retrieve;", "\tassess -. enough: no .-> correct;", "\tgenerate --> __end__;"} <= set(shown)
 
 
 def test_graph_of_an_unknown_strategy_is_refused_with_the_nearest(small_project: Project) -> None:
@@ -333,6 +333,13 @@ def test_trace_before_any_run_says_what_is_missing(small_project: Project) -> No
 
 def test_failed_prints_the_stage_of_every_cell_with_failed_questions(finished: Project) -> None:
     assert finished.ok("failed") == "run@vanilla-dense\n"
+
+
+def test_failed_says_when_nothing_did(results: Project) -> None:
+    path = "data/runs/vanilla/dense/answers.parquet"
+    rows = results.read(path, artifacts.ANSWERS)
+    results.write(path, artifacts.ANSWERS, [{**row, "status": "answered"} for row in rows])
+    assert results.ok("failed") == ""
 
 
 def test_failed_names_a_floor_by_its_own_stage(results: Project) -> None:

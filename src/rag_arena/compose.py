@@ -37,7 +37,8 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
     if missing:
         raise ArenaError(f"{conf}: {', '.join(missing)} must be given: add {missing[0]}=... to the command")
     text: str = OmegaConf.to_yaml(config)
-    strategies.check(validate(yaml.safe_load(text), f"{conf} with {' '.join(overrides) or 'no overrides'}"))
+    source = f"{conf} with {' '.join(overrides) or 'no overrides'}"
+    strategies.check(validate(yaml.safe_load(text), source), source)
     return text
 
 

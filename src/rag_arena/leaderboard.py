@@ -24,6 +24,7 @@ _COLUMNS = (
     ("cost_usd", "USD", 4),
 )
 _WIDTH = 118  # what the table needs
+_ENOUGH = 10  # labelled retrievals of either kind under which a cut between them is an accident
 
 
 def render(console: Console, question_type: str, markdown: bool = False) -> None:
@@ -56,6 +57,8 @@ def render(console: Console, question_type: str, markdown: bool = False) -> None
         table.add_row(row["strategy"], row["retrieval"], counted, *(_shown(row[c], digits) for c, _, digits in _COLUMNS))
     console.print(table)
     console.print(_judge_note(about["judge"], rows), highlight=False)
+    if note := _calibration_note():
+        console.print(note, highlight=False)
 
 
 def _shown(value: str, digits: int) -> str:
@@ -66,6 +69,18 @@ def _about() -> dict[str, str]:
     """Dataset, model and judge of the results, as they were when the results were made."""
     metadata = artifacts.read(layout.result("leaderboard"), artifacts.LEADERBOARD).schema.metadata
     return {name: metadata.get(f"arena.{name}".encode(), b"").decode() for name in ("dataset", "model", "judge")}
+
+
+def _calibration_note() -> str:
+    """Which thresholds rest on too few retrievals of one kind to be more than guesses."""
+    few: dict[str, set[str]] = {}
+    for row in artifacts.read(layout.result("settings"), artifacts.SETTINGS).to_pylist():
+        if row["origin"] == "auto" and min(row["n_good"], row["n_bad"]) < _ENOUGH:
+            few.setdefault(f"{row['retrieval']} {row['n_good']} good and {row['n_bad']} bad", set()).add(row["strategy"])
+    if not few:
+        return ""
+    names = ", ".join(sorted(set().union(*few.values())))
+    return f"Calibrated thresholds of {names} are guesses: of the labelled retrievals were in {'; in '.join(few)}."
 
 
 def _judge_note(judge: str, rows: list[dict[str, Any]]) -> str:

@@ -7,6 +7,7 @@ from typing import Literal, TypeVar
 T = TypeVar("T")
 QuestionType = Literal["multi_hop", "single_hop", "summary"]
 ANSWERED, FAILED = "answered", "failed"  # what became of a question
+TYPED = "typed"  # origin of a setting that nothing has calibrated or trained
 NOT_ASKED = "endpoint: "  # begins the error of a judgement whose judge could not be asked: worth another try
 QUESTION_TYPES: tuple[QuestionType, ...] = ("multi_hop", "single_hop", "summary")
 

@@ -13,12 +13,12 @@ SIMPLE = {"no_retrieval", "self_corrective", "vanilla"}  # the other pipeline te
 
 
 def test_a_second_run_elsewhere_repeats_no_call_and_gives_the_same_bytes(tmp_path: Path, server: Stub) -> None:
-    """On one core instead of four, with the first run's ledger: equal requests, therefore equal replies from an empty one too."""
+    """With the first run's ledger: equal requests, therefore equal replies from an empty one too."""
     deciding = [name for name in strategies.known() if name not in SIMPLE]
     data = small_dataset(tmp_path / "dataset", per_type=3)
     experiment = stub_experiment(server.url, data, f"[{', '.join(deciding)}]", "[hybrid]")
     first = create(tmp_path / "first", tmp_path / "first.sqlite", experiment)
-    first.snakemake(cores=4)
+    first.snakemake()
     asked = len(server.requests)
     assert asked > 0
     board = pq.read_table(first.folder / "results/leaderboard.parquet").to_pylist()
@@ -28,6 +28,6 @@ def test_a_second_run_elsewhere_repeats_no_call_and_gives_the_same_bytes(tmp_pat
 
     shutil.copy2(first.ledger, tmp_path / "second.sqlite")
     second = create(tmp_path / "second", tmp_path / "second.sqlite", experiment)
-    second.snakemake(cores=1)
+    second.snakemake()
     assert len(server.requests) == asked
     assert second.deterministic() == first.deterministic()

@@ -94,6 +94,23 @@ def call(question_id: str, position: int, node: str, tokens_in: int, tokens_out:
     }
 
 
+RESOLVED = {
+    DENSE: [
+        {"key": "k", "value": "3", "origin": "typed"},
+        {"key": "threshold", "value": "0.41", "origin": "auto"},
+    ],
+    FLOOR: [],
+}
+CUT = {
+    "separates": "bad",
+    "n_good": 20,
+    "n_acceptable": 3,
+    "n_bad": 2,
+    "n_unlabelled": 1,
+    "cut": 0.41,
+    "precision": 1.0,
+    "recall": 0.5,
+}
 CORRECTED = {"corrected": True, "changed": True}
 STOOD = {"corrected": False, "changed": False}
 SMALL = {"small_tokens_in": 150, "small_tokens_out": 12}
@@ -193,7 +210,11 @@ def retrieved() -> dict[str, Retrieved]:
             for rank, doc_id in enumerate(ranking.split(), 1)
         ]
         seconds = [{"question_id": q, "seconds": s} for q, s in FIRST_PASS_S.items()]
-        found[mode] = Retrieved(artifacts.table(artifacts.HITS, hits), artifacts.table(artifacts.SEARCH_TIMINGS, seconds))
+        found[mode] = Retrieved(
+            artifacts.table(artifacts.HITS, hits),
+            artifacts.table(artifacts.SEARCH_TIMINGS, seconds),
+            artifacts.table(artifacts.THRESHOLDS, [{**CUT, "scorer": s} for s in ("cosine", "relevance")]),
+        )
     return found
 
 
@@ -224,6 +245,7 @@ def aggregated(
     answers, judgements = answers or ANSWERS, judgements or JUDGEMENTS
     cells = {
         cell: CellTables(
+            artifacts.table(artifacts.RESOLVED, RESOLVED[cell]),
             artifacts.table(artifacts.ANSWERS, answers[cell]),
             artifacts.table(artifacts.CALLS, CALLS[cell]),
             artifacts.table(artifacts.TIMINGS, TIMINGS[cell]),
@@ -595,10 +617,20 @@ def test_metrics_name_the_focus_and_are_six_rounded_numbers_of_it(results: Resul
     }
 
 
+def test_settings_in_force_stand_beside_the_labelled_retrievals_that_a_calibrated_one_rests_on(results: Results) -> None:
+    rows = results.tables["settings"].to_pylist()
+    counts = ("n_good", "n_acceptable", "n_bad", "n_unlabelled")
+    assert [(r["strategy"], r["retrieval"], r["key"], r["value"], r["origin"], [r[c] for c in counts]) for r in rows] == [
+        ("self_corrective", "dense", "k", "3", "typed", [None] * 4),
+        ("self_corrective", "dense", "threshold", "0.41", "auto", [20, 3, 2, 1]),
+    ]
+
+
 def test_metrics_of_a_floor_are_null_where_undefined_and_fit_in_json(params: Params) -> None:
     values = configured(params, report__focus="no_retrieval-none")
     cells = {
         FLOOR: CellTables(
+            artifacts.table(artifacts.RESOLVED, []),
             artifacts.table(artifacts.ANSWERS, ANSWERS[FLOOR]),
             artifacts.table(artifacts.CALLS, CALLS[FLOOR]),
             artifacts.table(artifacts.TIMINGS, TIMINGS[FLOOR]),

@@ -13,6 +13,7 @@ MODES = config["grid"]["modes"]
 STRATEGIES = config["grid"]["strategies"]
 FLOOR = config["grid"]["floor"]
 CELLS = [f"{s}/none" for s in FLOOR] + [f"{s}/{m}" for s in STRATEGIES for m in MODES]
+CALIBRATED = ["retrievals", "sigmoids", "thresholds", "candidates"]
 RUN_TABLES = ["answers", "calls", "timings"]
 SRC = "src/rag_arena"
 

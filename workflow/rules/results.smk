@@ -4,6 +4,12 @@ rule aggregate:
         stale=".snakemake/stale/aggregate",
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
+        calibrated=expand(
+            "data/calibrated/{mode}/{name}.parquet", mode=MODES, name=CALIBRATED
+        ),
+        resolved=[
+            f"data/resolved/{cell}.parquet" for cell in CELLS if "/none" not in cell
+        ],
         hits=expand("data/retrieved/{mode}/hits.parquet", mode=MODES),
         search_timings=expand("data/retrieved/{mode}/timings.parquet", mode=MODES),
         runs=expand("data/runs/{cell}/{name}.parquet", cell=CELLS, name=RUN_TABLES),
@@ -26,6 +32,7 @@ rule aggregate:
             "scoring/paths.py",
             "scoring/question_scores.py",
             "scoring/retrieval_quality.py",
+            "scoring/settings_in_force.py",
             "scoring/silver.py",
             "scoring/verdicts.py",
             "stages/aggregate.py",
@@ -38,6 +45,7 @@ rule aggregate:
         ),
         "results/leaderboard.parquet",
         "results/scores.parquet",
+        "results/settings.parquet",
         "results/judge_quality.parquet",
         "results/judge_truth.parquet",
         "results/retrieval_quality.parquet",

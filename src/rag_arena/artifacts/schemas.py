@@ -344,6 +344,19 @@ NODE_COSTS = _artifact(
     ("strategy", "retrieval", "node"),
     {"strategy": _S, "retrieval": _S, "node": _S, "calls": _I, "tokens_in": _I, "tokens_out": _I},
 )
+SETTINGS = _artifact(
+    "settings",
+    ("strategy", "retrieval", "key"),
+    {
+        "strategy": _S,
+        "retrieval": _S,
+        "key": _S,
+        "value": _S,
+        "origin": _S,
+        **dict.fromkeys(("n_good", "n_acceptable", "n_bad", "n_unlabelled"), _I),
+    },
+    nullable=("n_good", "n_acceptable", "n_bad", "n_unlabelled"),
+)
 JUDGE_QUALITY = _artifact(
     "judge_quality",
     ("strategy", "retrieval"),

@@ -44,7 +44,7 @@ def label(mode: Annotated[str, typer.Argument(help="the retrieval mode whose doc
         artifacts.read(layout.CALIBRATION, artifacts.SAMPLE),
         artifacts.read(layout.hits(mode), artifacts.HITS),
     )
-    old = labels.read(layout.LABELS)
+    old = labels.read(layout.LABELS) if layout.LABELS.exists() else []
     new = labels.merged(old, found)
     artifacts.write(layout.LABELS, labels.text(new))
     added, empty = count(len(new) - len(old), "row"), sum(row.verdict is None for row in new)

@@ -162,21 +162,26 @@ def trace(
 @app.command()
 def graph(strategy: Annotated[str, typer.Argument(help="a strategy, in the grid or not")]) -> None:
     """Print a strategy's graph as a Mermaid diagram. Example: arena graph corrective"""
-    typer.echo(strategies.build(strategy).get_graph().draw_mermaid(with_styles=False).replace("&nbsp;", "").strip())
+    typer.echo(strategies.draw(strategy))
 
 
 @app.command()
 def failed() -> None:
     """Print the DVC stages with failed questions or a judge that could not be asked, for `make retry`. Example: arena failed"""
+    stages = []
     for cell in load(layout.PARAMS).cells:
         answers = artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS)
         judgements = artifacts.read(layout.judged(cell), artifacts.JUDGEMENTS)
         errors = [*judgements["accuracy_error"].to_pylist(), *judgements["faithfulness_error"].to_pylist()]
         name = f"_floor@{cell.strategy}" if cell.retrieval == NO_MODE else f"@{cell}"
         if "failed" in answers["status"].to_pylist():
-            typer.echo(f"run{name}")
+            stages.append(f"run{name}")
         if any(error and error.startswith(NOT_ASKED) for error in errors):
-            typer.echo(f"judge{name}")
+            stages.append(f"judge{name}")
+    for stage in stages:
+        typer.echo(stage)
+    if not stages:
+        typer.echo("nothing failed", err=True)
 
 
 @app.command()

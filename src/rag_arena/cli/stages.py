@@ -217,11 +217,15 @@ def aggregate() -> None:
             mode: Retrieved(
                 artifacts.read(layout.hits(mode), artifacts.HITS),
                 artifacts.read(layout.search_timings(mode), artifacts.SEARCH_TIMINGS),
+                artifacts.read(layout.calibrated(mode, "thresholds"), artifacts.THRESHOLDS),
             )
             for mode in params.grid.modes
         },
         {
             cell: CellTables(
+                artifacts.table(artifacts.RESOLVED, [])
+                if cell.retrieval == NO_MODE
+                else artifacts.read(layout.resolved(cell), artifacts.RESOLVED),
                 artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS),
                 artifacts.read(layout.run(cell, "calls"), artifacts.CALLS),
                 artifacts.read(layout.run(cell, "timings"), artifacts.TIMINGS),

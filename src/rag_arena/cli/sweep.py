@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -43,11 +44,24 @@ def sweep(
         _dvc("exp", "remove", *replaced)
     for name, value in reversed(names.items()):  # DVC lists the latest first
         _dvc("exp", "run", "--queue", "--name", name, *(word for text in (*common, f"{key}={value}") for word in ("-S", text)))
-    _dvc("exp", "run", "--run-all", "--jobs", "1")
+    _run_all(list(names))
     _dvc("exp", "show", "--no-pager", "--hide-workspace", "--drop", _DROPPED)
     done = _listed()
     if failed := [name for name in names if name not in done]:
         raise ArenaError(f"{len(failed)} of {count(len(names), 'experiment')} failed; `dvc queue logs {failed[0]}` says why")
+
+
+def _run_all(names: list[str]) -> None:
+    """Run what is queued. DVC runs it in the background and would go on when interrupted; here an interruption ends the sweep."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        _dvc("exp", "run", "--run-all", "--jobs", "1")
+    except KeyboardInterrupt:
+        _dvc("queue", "stop", "--kill", show=False)
+        done = _listed()
+        _dvc("queue", "remove", *(name for name in names if name not in done), show=False)
+        typer.echo("\narena: interrupted; finished experiments and calls are kept", err=True)
+        raise typer.Exit(130) from None
 
 
 def _listed() -> list[str]:

@@ -96,7 +96,7 @@ def _explain(error: ValidationError, model: type[BaseModel], prefix: str) -> str
     if first["type"] == "missing":
         return f"key {key} is missing"
     message = first["msg"].removeprefix("Value error, ")
-    if isinstance(first["input"], dict):  # of a whole section the message names the keys; all its values would say too much
+    if isinstance(first["input"], dict) and len(first["input"]) > 1:  # the message names the keys; all values would say too much
         return f"{key.rstrip('.')}: {message}" if key else message
     return f"{key}: {message} (got {first['input']!r})"
 

@@ -23,6 +23,7 @@ from rag_arena.scoring.oracle import Outcome, oracle_rows
 from rag_arena.scoring.paths import path_rows
 from rag_arena.scoring.question_scores import question_scores
 from rag_arena.scoring.retrieval_quality import disagreement, ranking, retrieval_quality
+from rag_arena.scoring.settings_in_force import setting_rows
 from rag_arena.scoring.silver import STRATEGIES
 
 _Timed = tuple[dict[str, Any], dict[str, Any]]  # a row, and the seconds that only its display has
@@ -31,16 +32,18 @@ _CLOSED_BOOK = Cell("no_retrieval", NO_MODE)
 
 @dataclass(frozen=True, slots=True)
 class Retrieved:
-    """What the retrieve stage left behind for one mode."""
+    """What the retrieve and calibrate stages left behind for one mode."""
 
     hits: pa.Table
     timings: pa.Table
+    thresholds: pa.Table
 
 
 @dataclass(frozen=True, slots=True)
 class CellTables:
-    """What one cell left behind."""
+    """What one cell left behind; a cell that never retrieves has no resolved settings."""
 
+    resolved: pa.Table
     answers: pa.Table
     calls: pa.Table
     timings: pa.Table
@@ -76,6 +79,7 @@ def aggregate(
     judged: list[dict[str, Any]] = []
     decisions: list[dict[str, Any]] = []
     paths: list[dict[str, Any]] = []
+    settings: list[dict[str, Any]] = []
     for cell, t in cells.items():
         answers, calls, timings = t.answers.to_pylist(), t.calls.to_pylist(), t.timings.to_pylist()
         judgements = t.judgements.to_pylist()
@@ -89,6 +93,9 @@ def aggregate(
         paths += path_rows(cell, taken)
         graders += grader_rows(cell, taken, calls, timings)
         nodes += node_cost_rows(cell, calls)
+        if cell.retrieval in retrieved:
+            labelled = retrieved[cell.retrieval].thresholds.to_pylist()[0]
+            settings += setting_rows(cell, t.resolved.to_pylist(), labelled)
     rankings = {mode: ranking(found.hits) for mode, found in retrieved.items()}
     everything = questions.to_pylist()
     timed = {artifacts.LEADERBOARD: board, artifacts.GRADERS: graders, artifacts.NODE_COSTS: nodes}
@@ -97,6 +104,7 @@ def aggregate(
         artifacts.DECISIONS: decisions,
         artifacts.PATHS: paths,
         artifacts.ORACLE: itertools.chain.from_iterable(_oracle(mode, cells, scored) for mode in retrieved),
+        artifacts.SETTINGS: settings,
         artifacts.JUDGE_QUALITY: judged,
         artifacts.JUDGE_TRUTH: judge_truth(known_truth.to_pylist()),
         artifacts.RETRIEVAL_QUALITY: retrieval_quality(rankings, everything),

@@ -28,8 +28,8 @@ def known() -> list[str]:
     return sorted(path.parent.name for path in _FOLDER.glob("*/graph.py"))
 
 
-def settings(strategy: str, params: Params) -> Section:
-    """A strategy's own settings, checked against the class in its graph.py.
+def settings(strategy: str, params: Params, source: str = "params.yaml") -> Section:
+    """A strategy's own settings, checked against the class in its graph.py; `source` is where they are written.
 
     Raises:
         ArenaError: the strategy does not exist or has no settings in params.yaml, or a key is unknown or out of bounds.
@@ -42,7 +42,7 @@ def settings(strategy: str, params: Params) -> Section:
         raise ArenaError(
             f"params.yaml: strategy {strategy!r} has no settings; `arena compose 'strategy=[{chosen}]'` gives it some"
         )
-    checked: Section = section(module.Settings, values, "params.yaml", f"{group}.{strategy}.")
+    checked: Section = section(module.Settings, values, source, f"{group}.{strategy}.")
     return checked
 
 
@@ -69,20 +69,35 @@ def settings_class(strategy: str) -> type[Section]:
     return found
 
 
-def check(params: Params) -> None:
+def check(params: Params, source: str = "params.yaml") -> None:
     """Check the settings of every strategy in params.yaml.
 
     Raises:
         ArenaError: as `settings`.
     """
     for strategy in (*params.strategy, *params.floor):
-        settings(strategy, params)
+        settings(strategy, params, source)
 
 
 def build(strategy: str) -> "CompiledStateGraph[Any, Any, Any, Any]":
     """The compiled graph of a strategy."""
     graph: CompiledStateGraph[Any, Any, Any, Any] = _module(strategy).build()
     return graph.with_config(recursion_limit=_STEP_LIMIT)
+
+
+def draw(strategy: str) -> str:
+    """A strategy's graph as a Mermaid diagram; an edge that depends on a verdict names it."""
+    compiled = build(strategy)
+    drawn = compiled.get_graph()
+    verdicts = {node: next(iter(branches.items())) for node, branches in compiled.builder.branches.items()}
+
+    def label(edge: Any) -> str:
+        name, branch = verdicts[edge.source]
+        values = [str(value) for value, target in (branch.ends or {}).items() if target == edge.target]
+        return f"{name}: {' or '.join({'True': 'yes', 'False': 'no'}.get(value, value) for value in values)}"
+
+    drawn.edges = [edge._replace(data=label(edge)) if edge.data else edge for edge in drawn.edges]
+    return drawn.draw_mermaid(with_styles=False).replace("&nbsp;", "").strip()
 
 
 def full_model() -> type[BaseModel]:

@@ -1,6 +1,6 @@
 """Small pieces of a trace and of a prompt that nodes have in common."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from rag_arena.records import Document, Hit
@@ -33,6 +33,16 @@ def hits_step(node: str, hits: list[Hit], **more: Any) -> dict[str, Any]:
     """A step that found documents."""
     found = [{"doc_id": h.doc_id, "score": rounded(h.score), "cosine": rounded(h.cosine)} for h in hits]
     return {"node": node, **more, "hits": found}
+
+
+def verdict(key: str) -> Callable[[Mapping[str, Any]], Any]:
+    """An edge that reads what a node wrote into the state; it is named after that, and so drawn."""
+
+    def read(state: Mapping[str, Any]) -> Any:  # of no one class: each graph has a state of its own
+        return state[key]
+
+    read.__name__ = key
+    return read
 
 
 def rounded(value: float | None) -> float | None:

@@ -36,6 +36,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     from rag_arena.strategies.nodes.reason import reason
     from rag_arena.strategies.nodes.retrieve import retrieve
     from rag_arena.strategies.state import State, Toolbox
+    from rag_arena.strategies.steps import verdict
 
     graph = StateGraph(State, context_schema=Toolbox)
     graph.add_node("route", route)
@@ -44,9 +45,9 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     graph.add_node("collect", collect)
     graph.add_node("generate", generate)
     graph.add_edge(START, "route")
-    graph.add_conditional_edges("route", lambda state: state["choice"], {NONE: "generate", ONE: "retrieve", SEVERAL: "retrieve"})
-    graph.add_conditional_edges("retrieve", lambda state: state["choice"], {ONE: "generate", SEVERAL: "reason"})
-    graph.add_conditional_edges("reason", lambda state: state["done"], {True: "generate", False: "collect"})
-    graph.add_conditional_edges("collect", lambda state: state["done"], {True: "generate", False: "reason"})
+    graph.add_conditional_edges("route", verdict("choice"), {NONE: "generate", ONE: "retrieve", SEVERAL: "retrieve"})
+    graph.add_conditional_edges("retrieve", verdict("choice"), {ONE: "generate", SEVERAL: "reason"})
+    graph.add_conditional_edges("reason", verdict("done"), {True: "generate", False: "collect"})
+    graph.add_conditional_edges("collect", verdict("done"), {True: "generate", False: "reason"})
     graph.add_edge("generate", END)
     return graph.compile()

@@ -66,6 +66,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     from rag_arena.strategies.adaptive_self_rag.state import Loop
     from rag_arena.strategies.nodes.generate import generate
     from rag_arena.strategies.state import Toolbox
+    from rag_arena.strategies.steps import verdict
 
     graph = StateGraph(Loop, context_schema=Toolbox)
     graph.add_node("recall", recall)
@@ -78,7 +79,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     graph.add_node("assess", assess)
     graph.add_node("admit", admit)
     graph.add_edge(START, "recall")
-    graph.add_conditional_edges("recall", lambda state: state["reused"], {True: END, False: "route"})
+    graph.add_conditional_edges("recall", verdict("reused"), {True: END, False: "route"})
     graph.add_conditional_edges("route", after_route, ["retrieve", "generate"])
     graph.add_edge("retrieve", "grade")
     graph.add_conditional_edges("grade", after_grade, ["generate", "rewrite", "admit"])

@@ -68,6 +68,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     from rag_arena.strategies.nodes.generate import generate
     from rag_arena.strategies.nodes.retrieve import retrieve
     from rag_arena.strategies.state import State, Toolbox
+    from rag_arena.strategies.steps import verdict
 
     graph = StateGraph(State, context_schema=Toolbox)
     graph.add_node("retrieve", retrieve)
@@ -78,7 +79,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     graph.add_node("generate", generate)
     graph.add_edge(START, "retrieve")
     graph.add_edge("retrieve", "grade")
-    graph.add_conditional_edges("grade", lambda state: state["corrected"], {True: "rewrite", False: "refine"})
+    graph.add_conditional_edges("grade", verdict("corrected"), {True: "rewrite", False: "refine"})
     graph.add_edge("rewrite", "search")
     graph.add_edge("search", "refine")
     graph.add_edge("refine", "generate")

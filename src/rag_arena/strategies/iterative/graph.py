@@ -26,6 +26,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     from rag_arena.strategies.nodes.reason import reason
     from rag_arena.strategies.nodes.retrieve import retrieve
     from rag_arena.strategies.state import State, Toolbox
+    from rag_arena.strategies.steps import verdict
 
     graph = StateGraph(State, context_schema=Toolbox)
     graph.add_node("retrieve", retrieve)
@@ -34,7 +35,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     graph.add_node("generate", generate)
     graph.add_edge(START, "retrieve")
     graph.add_edge("retrieve", "reason")
-    graph.add_conditional_edges("reason", lambda state: state["done"], {True: "generate", False: "collect"})
-    graph.add_conditional_edges("collect", lambda state: state["done"], {True: "generate", False: "reason"})
+    graph.add_conditional_edges("reason", verdict("done"), {True: "generate", False: "collect"})
+    graph.add_conditional_edges("collect", verdict("done"), {True: "generate", False: "reason"})
     graph.add_edge("generate", END)
     return graph.compile()

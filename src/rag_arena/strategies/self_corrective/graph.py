@@ -41,6 +41,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     from rag_arena.strategies.nodes.retrieve import retrieve
     from rag_arena.strategies.self_corrective.nodes import assess, correct, keep
     from rag_arena.strategies.state import State, Toolbox
+    from rag_arena.strategies.steps import verdict
 
     graph = StateGraph(State, context_schema=Toolbox)
     graph.add_node("retrieve", retrieve)
@@ -50,7 +51,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     graph.add_node("generate", generate)
     graph.add_edge(START, "retrieve")
     graph.add_edge("retrieve", "assess")
-    graph.add_conditional_edges("assess", lambda state: state["enough"], {False: "correct", True: "keep"})
+    graph.add_conditional_edges("assess", verdict("enough"), {False: "correct", True: "keep"})
     graph.add_edge("correct", "keep")
     graph.add_edge("keep", "generate")
     graph.add_edge("generate", END)

@@ -72,6 +72,7 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
 
     from rag_arena.strategies.self_rag.nodes import BeamState, conclude, critique, decide, generate, grade, retrieve
     from rag_arena.strategies.state import Toolbox
+    from rag_arena.strategies.steps import verdict
 
     graph = StateGraph(BeamState, context_schema=Toolbox)
     graph.add_node("decide", decide)
@@ -81,10 +82,10 @@ def build() -> "CompiledStateGraph[Any, Any, Any, Any]":
     graph.add_node("critique", critique)
     graph.add_node("conclude", conclude)
     graph.add_edge(START, "decide")
-    graph.add_conditional_edges("decide", lambda state: state["needed"], {True: "retrieve", False: "generate"})
+    graph.add_conditional_edges("decide", verdict("needed"), {True: "retrieve", False: "generate"})
     graph.add_edge("retrieve", "generate")
     graph.add_edge("generate", "grade")
     graph.add_edge("grade", "critique")
-    graph.add_conditional_edges("critique", lambda state: state["finished"], {True: "conclude", False: "decide"})
+    graph.add_conditional_edges("critique", verdict("finished"), {True: "conclude", False: "decide"})
     graph.add_edge("conclude", END)
     return graph.compile()
