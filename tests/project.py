@@ -35,10 +35,10 @@ ROOT = Path(__file__).parent.parent
 PROCESS = (sys.executable, "-m", "rag_arena")
 DATASET = "data/rivers"
 CORPUS = [
-    {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps."},
-    {"doc_id": "d2", "title": "Danube", "text": "The Danube begins in the Black Forest."},
-    {"doc_id": "d3", "title": "Cheese", "text": "Cheese is made of milk."},
-    {"doc_id": "d4", "title": "Elbe", "text": "The Elbe begins in Bohemia."},
+    {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps.", "metadata": ()},
+    {"doc_id": "d2", "title": "Danube", "text": "The Danube begins in the Black Forest.", "metadata": ()},
+    {"doc_id": "d3", "title": "Cheese", "text": "Cheese is made of milk.", "metadata": ()},
+    {"doc_id": "d4", "title": "Elbe", "text": "The Elbe begins in Bohemia.", "metadata": ()},
 ]
 QUESTIONS = [
     ("q1", "Where does the Rhine begin?", "the Alps", ["Alps"], "single_hop", ["d1"]),
@@ -162,7 +162,9 @@ def question_rows() -> list[dict[str, Any]]:
 def question_table(questions: Sequence[tuple[Any, ...]]) -> pa.Table:
     """The questions artifact."""
     columns = ("question_id", "question", "answer", "aliases", "question_type", "gold_ids")
-    return artifacts.table(artifacts.QUESTIONS, [{**dict(zip(columns, q, strict=True)), "decomposition": []} for q in questions])
+    return artifacts.table(
+        artifacts.QUESTIONS, [{**dict(zip(columns, q, strict=True)), "decomposition": [], "where": ()} for q in questions]
+    )
 
 
 def sample_table(questions: Sequence[tuple[Any, ...]]) -> pa.Table:

@@ -8,7 +8,7 @@ from rag_arena import artifacts
 from rag_arena.artifacts import CORPUS, HITS, QUESTIONS, SAMPLE, Artifact
 from rag_arena.errors import ArenaError
 
-ROWS = [{"doc_id": i, "title": f"title {i}", "text": f"text {i}"} for i in ("b", "c", "a")]
+ROWS = [{"doc_id": i, "title": f"title {i}", "text": f"text {i}", "metadata": ()} for i in ("b", "c", "a")]
 EVERY = [value for value in vars(artifacts).values() if isinstance(value, Artifact)]
 
 
@@ -75,17 +75,20 @@ def test_a_note_is_kept_in_the_file(tmp_path):
 @pytest.mark.parametrize(
     ("row", "message"),
     [
-        ({"doc_id": "a", "title": "t"}, r"corpus: columns \['text'\] missing or unknown"),
-        ({"doc_id": "a", "title": "t", "text": "x", "author": "y"}, r"corpus: columns \['author'\] missing or unknown"),
-        ({"doc_id": "b", "title": "t", "text": "x"}, "corpus: the key doc_id is not unique"),
-        ({"doc_id": "a", "title": None, "text": "x"}, "corpus: column title has empty values; it must not"),
-        ({"doc_id": "a", "title": 5, "text": "x"}, "int"),
+        ({"doc_id": "a", "title": "t", "metadata": ()}, r"corpus: columns \['text'\] missing or unknown"),
+        (
+            {"doc_id": "a", "title": "t", "text": "x", "metadata": (), "author": "y"},
+            r"corpus: columns \['author'\] missing or unknown",
+        ),
+        ({"doc_id": "b", "title": "t", "text": "x", "metadata": ()}, "corpus: the key doc_id is not unique"),
+        ({"doc_id": "a", "title": None, "text": "x", "metadata": ()}, "corpus: column title has empty values; it must not"),
+        ({"doc_id": "a", "title": 5, "text": "x", "metadata": ()}, "int"),
     ],
     ids=["missing column", "unknown column", "key twice", "empty value", "wrong type"],
 )
 def test_a_table_refuses_a_row_that_breaks_its_schema(row, message):
     with pytest.raises(ValueError, match=message):
-        artifacts.table(CORPUS, [{"doc_id": "b", "title": "t", "text": "x"}, row])
+        artifacts.table(CORPUS, [{"doc_id": "b", "title": "t", "text": "x", "metadata": ()}, row])
 
 
 def test_a_column_that_may_be_empty_may_be_empty():
@@ -189,6 +192,7 @@ def test_a_file_with_a_key_twice_is_refused(tmp_path):
 def test_lists_of_records_are_read_back_in_their_order(tmp_path):
     hops = [{"question": f"q{i}", "answer": f"a{i}", "doc_id": str(i)} for i in (2, 1)]
     row = {"question_id": "q", "question": "?", "answer": "a1", "aliases": ["z", "b"], "question_type": "multi_hop"}
-    artifacts.write(tmp_path / "q.parquet", artifacts.table(QUESTIONS, [row | {"gold_ids": ["2", "1"], "decomposition": hops}]))
+    row |= {"gold_ids": ["2", "1"], "decomposition": hops, "where": ()}
+    artifacts.write(tmp_path / "q.parquet", artifacts.table(QUESTIONS, [row]))
     found = artifacts.read(tmp_path / "q.parquet", QUESTIONS).to_pylist()[0]
     assert (found["aliases"], found["gold_ids"], found["decomposition"]) == (["z", "b"], ["2", "1"], hops)

@@ -15,7 +15,7 @@ from rag_arena import artifacts
 from rag_arena.cli import app
 from rag_arena.errors import ArenaError
 from rag_arena.records import Cell
-from tests.project import QUESTIONS, ROOT, Project
+from tests.project import CORPUS, QUESTIONS, ROOT, Project
 from tests.stub import Answer, Stub, completion, sensible, serve
 from tests.webstub import PAGES, always_searching, searxng
 
@@ -247,6 +247,32 @@ def test_ask_of_a_strategy_without_retrieval_shows_no_documents(project: Project
 def test_ask_refuses_what_cannot_be_asked(project: Project, stub: Stub, options: list[str], line: str) -> None:
     project.point_at(stub.url)
     assert refusal(project, "ask", "Where?", *options) == line
+    assert stub.requests == []
+
+
+RIVER_AND_DAIRY = [{**row, "metadata": (("kind", "dairy" if row["doc_id"] == "d3" else "river"),)} for row in CORPUS]
+
+
+def test_ask_can_be_held_to_documents_with_given_metadata(project: Project, stub: Stub) -> None:
+    project.point_at(stub.url)
+    project.write("data/corpus.parquet", artifacts.CORPUS, RIVER_AND_DAIRY)
+    shown = project.ok("ask", "Where does the Rhine begin?", "--retrieval", "dense", "--where", "kind=dairy", COLUMNS="160")
+    assert "d3  Cheese" in shown
+    assert "Rhine  score" not in shown
+
+
+@pytest.mark.parametrize(
+    ("where", "line"),
+    [
+        ("kinds=dairy", "arena: data/corpus.parquet: no document has metadata 'kinds'; did you mean kind?"),
+        ("kind=diary", "arena: data/corpus.parquet: kind is never 'diary'; did you mean dairy?"),
+        ("kind", "arena: data/corpus.parquet: kind is never ''; known: dairy, river"),
+    ],
+)
+def test_ask_refuses_metadata_that_no_document_has(project: Project, stub: Stub, where: str, line: str) -> None:
+    project.point_at(stub.url)
+    project.write("data/corpus.parquet", artifacts.CORPUS, RIVER_AND_DAIRY)
+    assert refusal(project, "ask", "Where?", "--retrieval", "dense", "--where", where) == line
     assert stub.requests == []
 
 

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from typing import Literal, TypeVar
 
 T = TypeVar("T")
+Metadata = tuple[tuple[str, str], ...]  # columns and their values, by column
 QuestionType = Literal["multi_hop", "single_hop", "summary"]
 ANSWERED, FAILED = "answered", "failed"  # what became of a question
 TYPED = "typed"  # origin of a setting that nothing has calibrated or trained
@@ -14,11 +15,12 @@ QUESTION_TYPES: tuple[QuestionType, ...] = ("multi_hop", "single_hop", "summary"
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One passage of the corpus. Titles are not unique; `doc_id` is."""
+    """One passage of the corpus. Titles are not unique; `doc_id` is. No model sees `metadata`."""
 
     doc_id: str
     title: str
     text: str
+    metadata: Metadata = ()
 
     @property
     def full_text(self) -> str:
@@ -30,7 +32,8 @@ class Document:
 class Question:
     """One question with its reference and the documents that hold its evidence.
 
-    `gold_ids` follow the order of reasoning where the dataset knows it; empty means that the dataset has none.
+    `gold_ids` follow the order of reasoning where the dataset knows it; empty means that the dataset has none. `where` is
+    what the metadata of a document must say for this question to find it.
     """
 
     question_id: str
@@ -39,6 +42,7 @@ class Question:
     aliases: tuple[str, ...]
     question_type: QuestionType
     gold_ids: tuple[str, ...]
+    where: Metadata = ()
 
     @property
     def references(self) -> tuple[str, ...]:

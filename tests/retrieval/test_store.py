@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from rag_arena.params import Store as StoreParams
-from rag_arena.records import Document
+from rag_arena.records import Document, Metadata
 from rag_arena.retrieval.fusion import reciprocal_rank_fusion
 from rag_arena.retrieval.index import Index
 from rag_arena.retrieval.store import Store, open_store
@@ -13,12 +13,13 @@ NONE: frozenset[str] = frozenset()
 BACKENDS = ["local", "edge"]
 
 
-def index(vectors, sparse, ids=None) -> Index:
+def index(vectors, sparse, ids=None, metadata=None) -> Index:
     """Documents with ids that run against the order of the rows, so that no tie is broken by a row number by chance."""
     dense = np.array(vectors, dtype=np.float32)
     dense /= np.linalg.norm(dense, axis=1, keepdims=True)
     ids = ids or [f"d{len(dense) - row:04}" for row in range(len(dense))]
-    return Index(tuple(Document(i, "", "x") for i in ids), dense, tuple(sparse))
+    metadata = metadata or [()] * len(dense)
+    return Index(tuple(Document(i, "", "x", m) for i, m in zip(ids, metadata, strict=True)), dense, tuple(sparse))
 
 
 def opened(backend: str, held: Index) -> Store:
@@ -180,6 +181,52 @@ def test_the_stores_own_fusion_leaves_excluded_documents_out_of_both_lanes(backe
     exclude = frozenset(ids(store.fused(vector, indices, values, 5, 60, NONE))[:3])
     lanes = (store.dense(vector, 5, exclude), store.sparse(indices, values, 5, exclude))
     assert ids(store.fused(vector, indices, values, 5, 60, exclude)) == ids(reciprocal_rank_fusion(map(ids, lanes), 60))[:5]
+
+
+@pytest.fixture
+def tenants(backend) -> Store:
+    """40 documents, the nearer the lower their number; every tenth is of tenant a, and the last of these of another year."""
+    sparse = [([1], [2.0 - row / 40]) for row in range(40)]
+    metadata = [
+        (("tenant.of document", "a" if row % 10 == 9 else "b"), ("year", "2019" if row == 39 else "2020")) for row in range(40)
+    ]
+    return opened(
+        backend, index([at_angle(1 - row / 40) for row in range(40)], sparse, [f"d{row:02}" for row in range(40)], metadata)
+    )
+
+
+def lanes_of(store: Store, k: int, exclude: frozenset[str], where: Metadata) -> list[list[str]]:
+    found = (
+        store.dense(EAST, k, exclude, where),
+        store.sparse([1], [1.0], k, exclude, where),
+        store.fused(EAST, [1], [1.0], k, 60, exclude, where),
+    )
+    return [ids(ranking) for ranking in found]
+
+
+OF_A = ("tenant.of document", "a")
+
+
+def test_only_documents_that_agree_are_searched_so_that_k_of_them_come_back_however_far_they_are(tenants):
+    assert lanes_of(tenants, 3, NONE, (OF_A,)) == [["d09", "d19", "d29"]] * 3
+
+
+def test_documents_must_agree_in_every_column(tenants):
+    assert lanes_of(tenants, 3, NONE, (OF_A, ("year", "2019"))) == [["d39"]] * 3
+
+
+def test_excluded_documents_are_left_out_of_those_that_agree(tenants):
+    assert lanes_of(tenants, 2, frozenset({"d09", "d01"}), (OF_A,)) == [["d19", "d29"]] * 3
+
+
+@pytest.mark.parametrize("where", [("tenant.of document", "c"), ("language", "a")], ids=["unknown value", "unknown column"])
+def test_nothing_is_found_where_no_document_agrees(tenants, where):
+    assert lanes_of(tenants, 2, NONE, (where,)) == [[]] * 3
+
+
+def test_a_document_without_a_value_agrees_with_none(backend):
+    store = opened(backend, index([at_angle(0.9), at_angle(0.5)], [([1], [1.0])] * 2, ["a", "b"], [(), (("year", "2020"),)]))
+    assert lanes_of(store, 2, NONE, (("year", "2020"),)) == [["b"]] * 3
 
 
 def test_nothing_is_left_when_everything_is_excluded(backend, three):

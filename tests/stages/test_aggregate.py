@@ -190,6 +190,7 @@ def questions_table() -> pa.Table:
             "question_type": kind,
             "gold_ids": gold,
             "decomposition": [],
+            "where": (),
         }
         for q, (reference, aliases, kind, gold) in {**QUESTIONS, **OUTSIDE}.items()
     ]

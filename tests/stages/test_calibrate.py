@@ -15,10 +15,10 @@ from rag_arena.stages.index import index
 from rag_arena.stages.retrieve import open_retrievers
 
 CORPUS = [
-    {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps."},
-    {"doc_id": "d2", "title": "Danube", "text": "The Danube begins in the Black Forest."},
-    {"doc_id": "d3", "title": "Cheese", "text": "Cheese is made of milk."},
-    {"doc_id": "d4", "title": "Elbe", "text": "The Elbe begins in Bohemia."},
+    {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps.", "metadata": ()},
+    {"doc_id": "d2", "title": "Danube", "text": "The Danube begins in the Black Forest.", "metadata": ()},
+    {"doc_id": "d3", "title": "Cheese", "text": "Cheese is made of milk.", "metadata": ()},
+    {"doc_id": "d4", "title": "Elbe", "text": "The Elbe begins in Bohemia.", "metadata": ()},
 ]
 LENGTH = {row["doc_id"]: len(f"{row['title']}\n{row['text']}") for row in CORPUS}
 QUESTIONS = [
@@ -67,7 +67,7 @@ class Calibration:
         params: Params | None = None,
         mode: str = "dense",
     ) -> Calibrated:
-        common = {"answer": "x", "aliases": [], "question_type": "single_hop", "decomposition": []}
+        common = {"answer": "x", "aliases": [], "question_type": "single_hop", "decomposition": [], "where": ()}
         rows = [
             {**common, "question_id": q, "question": text, "gold_ids": (gold or {}).get(q, own)} for q, text, own in QUESTIONS
         ]

@@ -10,9 +10,9 @@ from rag_arena.retrieval.index import join
 from rag_arena.stages.index import index
 
 ROWS = [
-    {"doc_id": "2", "title": "Niger River", "text": "It bends south near Timbuktu."},
-    {"doc_id": "1", "title": "Sonnet", "text": "A poem of fourteen lines."},
-    {"doc_id": "3", "title": "", "text": "No title."},
+    {"doc_id": "2", "title": "Niger River", "text": "It bends south near Timbuktu.", "metadata": ()},
+    {"doc_id": "1", "title": "Sonnet", "text": "A poem of fourteen lines.", "metadata": ()},
+    {"doc_id": "3", "title": "", "text": "No title.", "metadata": ()},
 ]
 MARK = [0.5] * 384
 

@@ -40,6 +40,7 @@ def tables(questions: list[Question]) -> tuple[pa.Table, pa.Table]:
             "question_type": q.question_type,
             "gold_ids": list(q.gold_ids),
             "decomposition": [],
+            "where": (),
         }
         for q in questions
     ]

@@ -23,6 +23,7 @@ def questions(sizes: Mapping[str, int], gold=lambda question_id: [f"gold of {que
             "question_type": kind,
             "gold_ids": gold(f"{kind}_{i:02}"),
             "decomposition": [],
+            "where": (),
         }
         for kind, size in sizes.items()
         for i in range(size)

@@ -52,6 +52,7 @@ def inputs(params: Params) -> Inputs:
             "question_type": kind,
             "gold_ids": [],
             "decomposition": [],
+            "where": (),
         }
         for i, (text, (answer, kind)) in enumerate(QUESTIONS.items(), 1)
     ]

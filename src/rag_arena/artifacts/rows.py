@@ -7,7 +7,8 @@ from rag_arena.records import Document, Hit, Question
 
 def documents(corpus: pa.Table) -> dict[str, Document]:
     """The documents of the corpus artifact by id, in its order."""
-    return {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"]) for row in corpus.to_pylist()}
+    rows = corpus.to_pylist()
+    return {row["doc_id"]: Document(row["doc_id"], row["title"], row["text"], tuple(row["metadata"])) for row in rows}
 
 
 def hits_of(hits: pa.Table) -> dict[str, list[Hit]]:
@@ -29,6 +30,7 @@ def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:
             tuple(row["aliases"]),
             row["question_type"],
             tuple(row["gold_ids"]),
+            tuple(row["where"]),
         )
         for row in questions.to_pylist()
         if row["question_id"] in chosen

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import pyarrow as pa
 
 _STRINGS = pa.list_(pa.string())
+_METADATA = pa.map_(pa.string(), pa.string())
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +24,7 @@ def _artifact(name: str, key: tuple[str, ...], columns: Mapping[str, pa.DataType
 
 
 _S, _I, _F, _B = pa.string(), pa.int64(), pa.float64(), pa.bool_()
-CORPUS = _artifact("corpus", ("doc_id",), {"doc_id": _S, "title": _S, "text": _S})
+CORPUS = _artifact("corpus", ("doc_id",), {"doc_id": _S, "title": _S, "text": _S, "metadata": _METADATA})
 QUESTIONS = _artifact(
     "questions",
     ("question_id",),
@@ -35,6 +36,7 @@ QUESTIONS = _artifact(
         "question_type": _S,
         "gold_ids": _STRINGS,
         "decomposition": pa.list_(pa.struct([("question", _S), ("answer", _S), ("doc_id", _S)])),
+        "where": _METADATA,
     },
 )
 INDEX = _artifact(

@@ -1,6 +1,7 @@
 """Looking at results: the leaderboard, one question, one path, what failed."""
 
 import json
+from collections.abc import Iterable
 from typing import Annotated, Any
 
 import pyarrow.parquet as pq
@@ -13,7 +14,7 @@ from rag_arena.cli.common import calibrated, params_in_force, router, with_model
 from rag_arena.errors import ArenaError
 from rag_arena.metering import Call
 from rag_arena.params import NO_MODE, load, nearest
-from rag_arena.records import NOT_ASKED, Cell
+from rag_arena.records import NOT_ASKED, Cell, Document, Metadata
 from rag_arena.wording import count
 
 app = typer.Typer()
@@ -73,6 +74,7 @@ def ask(
     question: Annotated[str, typer.Argument(help="any question; the corpus is that of the built index")],
     strategy: Annotated[str, typer.Option(help="a strategy with settings in params.yaml")] = "vanilla",
     retrieval: Annotated[str, typer.Option(help="a retrieval mode; none for a strategy without retrieval")] = "hybrid",
+    where: Annotated[list[str] | None, typer.Option(help="only from documents with this metadata, as column=value")] = None,
 ) -> None:
     """Answer one question and print the path it took. Example: arena ask "Who designed Hero?" --strategy corrective"""
     from rag_arena.explain import path
@@ -86,6 +88,8 @@ def ask(
     params = params_in_force()
     cell = Cell(strategy, retrieval)
     corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
+    documents = artifacts.documents(corpus)
+    wanted = _metadata(where or [], documents.values())
     inputs = Inputs(
         artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS).slice(0, 0),
         artifacts.table(artifacts.SAMPLE, []),
@@ -103,16 +107,29 @@ def ask(
 
     async def work(clients: Any, ledger: Any) -> Any:
         web = WebSearch(ledger, params.llm.transport)
-        return await ask(cell, params, inputs, *chat_models(params, clients), question, web)
+        return await ask(cell, params, inputs, *chat_models(params, clients), question, web, wanted)
 
     state, meter = with_models([params.llm, params.small_llm], work)
-    documents = artifacts.documents(corpus)
     console = Console(emoji=False)
     console.print(path(f"{question}  ({cell})", state["trace"], meter.calls, documents.__getitem__, ()))
     tokens = sum(c.tokens_in + c.tokens_out for c in meter.calls)
     seconds = meter.search_s + meter.grading_s + sum(c.latency_s for c in meter.calls)
     console.print(f"{count(len(meter.calls), 'call')}, {count(tokens, 'token')}, {seconds:.2f} s", highlight=False)
     console.print(f"[bold]answer:[/bold] {escape(state['answer'])}", highlight=False)
+
+
+def _metadata(conditions: list[str], documents: Iterable[Document]) -> Metadata:
+    """Conditions as column=value, each of them true of some document."""
+    wanted = dict(condition.partition("=")[::2] for condition in conditions)
+    known: dict[str, set[str]] = {}
+    for column, value in (pair for document in documents for pair in document.metadata):
+        known.setdefault(column, set()).add(value)
+    for column, value in wanted.items():
+        if column not in known:
+            raise ArenaError(f"{layout.CORPUS}: no document has metadata {column!r}{nearest(column, sorted(known))}")
+        if value not in known[column]:
+            raise ArenaError(f"{layout.CORPUS}: {column} is never {value!r}{nearest(value, sorted(known[column]))}")
+    return tuple(sorted(wanted.items()))
 
 
 @app.command()

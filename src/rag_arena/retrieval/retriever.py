@@ -9,7 +9,7 @@ from rag_arena import embedders, rerankers
 from rag_arena.embedders import Embedder, Floats
 from rag_arena.metering import record_grading, record_search
 from rag_arena.params import Hybrid, HybridRerank, Params, Sigmoid
-from rag_arena.records import Hit
+from rag_arena.records import Hit, Metadata
 from rag_arena.rerankers import Reranker
 from rag_arena.retrieval.fusion import reciprocal_rank_fusion
 from rag_arena.retrieval.index import Index
@@ -19,10 +19,17 @@ _NONE: frozenset[str] = frozenset()
 
 
 class Retriever(Protocol):
-    """A query to documents, best first."""
+    """A query to documents, best first: what a strategy asks."""
 
     def search(self, query: str, k: int, exclude: frozenset[str] = _NONE) -> list[Hit]:
         """At most k hits for a query, without the excluded document ids."""
+
+
+class FilteringRetriever(Protocol):
+    """A retriever that can be held to documents whose metadata agree."""
+
+    def search(self, query: str, k: int, exclude: frozenset[str] = _NONE, where: Metadata = ()) -> list[Hit]:
+        """At most k hits for a query, without the excluded document ids, from documents that have all values of `where`."""
 
 
 class LaneRetriever:
@@ -39,22 +46,22 @@ class LaneRetriever:
         self._depth = depth
         self._fusion = fusion
 
-    def search(self, query: str, k: int, exclude: frozenset[str] = _NONE) -> list[Hit]:
+    def search(self, query: str, k: int, exclude: frozenset[str] = _NONE, where: Metadata = ()) -> list[Hit]:
         """At most k hits for a query."""
         vector = self._embedder.dense(query)
         terms = self._embedder.sparse_query(query)
         depth = max(k, self._depth)
         if self._mode == "dense":
-            ranking = self._store.dense(vector, depth, exclude)
+            ranking = self._store.dense(vector, depth, exclude, where)
         elif self._mode == "sparse":
-            ranking = self._store.sparse(terms.indices, terms.values, depth, exclude)
+            ranking = self._store.sparse(terms.indices, terms.values, depth, exclude, where)
         elif self._fusion is not None and self._fusion.fusion == "qdrant":
-            ranking = self._store.fused(vector, terms.indices, terms.values, depth, self._fusion.rrf_constant, exclude)
+            ranking = self._store.fused(vector, terms.indices, terms.values, depth, self._fusion.rrf_constant, exclude, where)
         else:
             assert self._fusion is not None
             lanes = (
-                self._store.dense(vector, depth, exclude),
-                self._store.sparse(terms.indices, terms.values, depth, exclude),
+                self._store.dense(vector, depth, exclude, where),
+                self._store.sparse(terms.indices, terms.values, depth, exclude, where),
             )
             ranking = reciprocal_rank_fusion([_ids(lane) for lane in lanes], self._fusion.rrf_constant)
         rows = [self._index.row_of[doc_id] for doc_id, _ in ranking[:k]]
@@ -65,15 +72,15 @@ class LaneRetriever:
 class RerankedRetriever:
     """Another retriever's candidates, reordered by relevance; those under the threshold are dropped, all of them if need be."""
 
-    def __init__(self, inner: Retriever, reranker: Reranker, index: Index, settings: HybridRerank) -> None:
+    def __init__(self, inner: FilteringRetriever, reranker: Reranker, index: Index, settings: HybridRerank) -> None:
         self._inner = inner
         self._reranker = reranker
         self._index = index
         self._settings = settings
 
-    def search(self, query: str, k: int, exclude: frozenset[str] = _NONE) -> list[Hit]:
+    def search(self, query: str, k: int, exclude: frozenset[str] = _NONE, where: Metadata = ()) -> list[Hit]:
         """At most k hits for a query, each with its probability of relevance as score."""
-        candidates = self._inner.search(query, max(k, self._settings.candidates), exclude)
+        candidates = self._inner.search(query, max(k, self._settings.candidates), exclude, where)
         scores = self._reranker.scores(query, [self._index.document(hit.doc_id).full_text for hit in candidates])
         relevance = [rerankers.probability(score, self._settings.reranker) for score in scores]
         floor = self._settings.relevance_threshold
@@ -103,7 +110,7 @@ class Retrievers:
     def _store(self) -> Store:
         return open_store(self._params.store, self.index)
 
-    def of(self, mode: str) -> Retriever:
+    def of(self, mode: str) -> FilteringRetriever:
         """The retriever of one mode."""
         settings = self._params.retrieval.mode(mode)
         candidates = self.candidates(mode)
@@ -111,17 +118,17 @@ class Retrievers:
             return candidates
         return RerankedRetriever(candidates, self.reranker, self.index, settings)
 
-    def candidates(self, mode: str) -> Retriever:
+    def candidates(self, mode: str) -> FilteringRetriever:
         """What a mode chooses from: its ranking before a reranker reorders it and drops documents."""
         settings = self._params.retrieval.mode(mode)
         fusion = settings if isinstance(settings, Hybrid) else None
         return LaneRetriever(mode, self.index, self.embedder, self._store, settings.candidates, fusion)
 
-    def lane(self, mode: str, depth: int) -> Retriever:
+    def lane(self, mode: str, depth: int) -> FilteringRetriever:
         """A single lane, dense or sparse, whether or not the grid has it as a mode of its own."""
         return LaneRetriever(mode, self.index, self.embedder, self._store, depth, None)
 
-    def second_lane(self, mode: str) -> Retriever:
+    def second_lane(self, mode: str) -> FilteringRetriever:
         """The lane unlike a mode's own: BM25 beside the dense mode, dense beside every other."""
         return self.lane("sparse" if mode == "dense" else "dense", self._params.retrieval.mode(mode).candidates)
 
@@ -154,18 +161,21 @@ def retrievers(params: Params, index: Callable[[], Index]) -> Retrievers:
 
 
 class RecordedRetriever:
-    """First-pass hits from the retrieve stage; the store only for queries that it did not answer.
+    """First-pass hits from the retrieve stage; the store, held to `where`, only for queries that it did not answer.
 
     Both are metered: live searches by their seconds, recorded ones by their number (the retrieve stage kept their seconds).
     """
 
-    def __init__(self, hits: Mapping[str, Sequence[Hit]], depth: int, live: Callable[[], Retriever]) -> None:
+    def __init__(
+        self, hits: Mapping[str, Sequence[Hit]], depth: int, live: Callable[[], FilteringRetriever], where: Metadata = ()
+    ) -> None:
         self._hits = hits
         self._depth = depth
         self._live = live
+        self._where = where
 
     @cached_property
-    def _opened(self) -> Retriever:
+    def _opened(self) -> FilteringRetriever:
         return self._live()
 
     def search(self, query: str, k: int, exclude: frozenset[str] = _NONE) -> list[Hit]:
@@ -175,7 +185,7 @@ class RecordedRetriever:
             return list(self._hits[query][:k])
         opened = self._opened
         start = time.perf_counter()
-        found = opened.search(query, k, exclude)
+        found = opened.search(query, k, exclude, self._where)
         record_search(time.perf_counter() - start)
         return found
 

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 
 from rag_arena.embedders import Floats, cosines
 from rag_arena.params import Store as StoreParams
+from rag_arena.records import Metadata
 from rag_arena.retrieval.fusion import best_first
 from rag_arena.retrieval.index import Index
 
@@ -21,14 +22,23 @@ _NOISE = 1e-6  # equal vectors may differ by this much in a store's scores
 class Store(Protocol):
     """Two lanes of vectors, and the store's own fusion of them."""
 
-    def dense(self, vector: Floats, k: int, exclude: frozenset[str]) -> Ranking:
-        """The k nearest by cosine, without the excluded ids."""
+    def dense(self, vector: Floats, k: int, exclude: frozenset[str], where: Metadata = ()) -> Ranking:
+        """The k nearest by cosine, without the excluded ids, of documents whose metadata agree."""
 
-    def sparse(self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str]) -> Ranking:
-        """The k best by BM25, without the excluded ids; documents that share no term are absent."""
+    def sparse(
+        self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str], where: Metadata = ()
+    ) -> Ranking:
+        """The k best by BM25, as `dense`; documents that share no term are absent."""
 
     def fused(
-        self, vector: Floats, indices: Sequence[int], values: Sequence[float], k: int, constant: int, exclude: frozenset[str]
+        self,
+        vector: Floats,
+        indices: Sequence[int],
+        values: Sequence[float],
+        k: int,
+        constant: int,
+        exclude: frozenset[str],
+        where: Metadata = (),
     ) -> Ranking:
         """The k best of both lanes, each k deep, by Qdrant's own reciprocal rank fusion.
 
@@ -56,6 +66,11 @@ def _nearest(query: Callable[[int], list[Any]], vector: Floats, index: Index, k:
     return best_first(zip(ids, cosines(index.dense[rows], vector), strict=True))[:k]
 
 
+def _key(column: str) -> str:
+    """A column as Qdrant names a field of the payload: in quotes, so that spaces and dots are part of the name."""
+    return f'"{column}"'
+
+
 def _named(points: Sequence[Any], index: Index) -> Ranking:
     return best_first((index.documents[int(point.id)].doc_id, float(point.score)) for point in points)
 
@@ -78,21 +93,32 @@ class LocalStore:
             rows = range(start, min(start + _BATCH, len(index.documents)))
             self._client.upsert("documents", [self._point(row) for row in rows])
 
-    def dense(self, vector: Floats, k: int, exclude: frozenset[str]) -> Ranking:
+    def dense(self, vector: Floats, k: int, exclude: frozenset[str], where: Metadata = ()) -> Ranking:
         """The k nearest by cosine."""
-        return _nearest(lambda n: self._query(vector.tolist(), "dense", n, exclude), vector, self._index, k)
+        keep = self._filter(exclude, where)
+        return _nearest(lambda n: self._query(vector.tolist(), "dense", n, keep), vector, self._index, k)
 
-    def sparse(self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str]) -> Ranking:
+    def sparse(
+        self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str], where: Metadata = ()
+    ) -> Ranking:
         """The k best by BM25."""
+        keep = self._filter(exclude, where)
         vector = self._models.SparseVector(indices=list(indices), values=list(values))
-        return _named(_settled(lambda n: self._query(vector, "sparse", n, exclude), k), self._index)[:k] if indices else []
+        return _named(_settled(lambda n: self._query(vector, "sparse", n, keep), k), self._index)[:k] if indices else []
 
     def fused(
-        self, vector: Floats, indices: Sequence[int], values: Sequence[float], k: int, constant: int, exclude: frozenset[str]
+        self,
+        vector: Floats,
+        indices: Sequence[int],
+        values: Sequence[float],
+        k: int,
+        constant: int,
+        exclude: frozenset[str],
+        where: Metadata = (),
     ) -> Ranking:
         """Qdrant's RrfQuery over both lanes."""
         models = self._models
-        keep = self._filter(exclude)
+        keep = self._filter(exclude, where)
         sparse = models.SparseVector(indices=list(indices), values=list(values))
         found = self._client.query_points(
             "documents",
@@ -108,15 +134,18 @@ class LocalStore:
     def _point(self, row: int) -> Any:
         indices, values = self._index.sparse[row]
         sparse = self._models.SparseVector(indices=indices, values=values)
-        return self._models.PointStruct(id=row, vector={"dense": self._index.dense[row].tolist(), "sparse": sparse})
+        vectors: Any = {"dense": self._index.dense[row].tolist(), "sparse": sparse}
+        return self._models.PointStruct(id=row, vector=vectors, payload=dict(self._index.documents[row].metadata))
 
-    def _query(self, query: Any, using: str, limit: int, exclude: frozenset[str]) -> list[Any]:
-        found = self._client.query_points("documents", query=query, using=using, limit=limit, query_filter=self._filter(exclude))
-        return list(found.points)
+    def _query(self, query: Any, using: str, limit: int, keep: Any) -> list[Any]:
+        return list(self._client.query_points("documents", query=query, using=using, limit=limit, query_filter=keep).points)
 
-    def _filter(self, exclude: frozenset[str]) -> Any:
+    def _filter(self, exclude: frozenset[str], where: Metadata) -> Any:
+        models = self._models
         rows: list[Any] = [self._index.row_of[doc_id] for doc_id in sorted(exclude)]
-        return self._models.Filter(must_not=[self._models.HasIdCondition(has_id=rows)]) if rows else None
+        agree: list[Any] = [models.FieldCondition(key=_key(name), match=models.MatchValue(value=v)) for name, v in where]
+        seen: list[Any] = [models.HasIdCondition(has_id=rows)] if rows else []
+        return models.Filter(must=agree, must_not=seen) if agree or seen else None
 
 
 class EdgeStore:
@@ -137,23 +166,34 @@ class EdgeStore:
             rows = range(start, min(start + _BATCH, len(index.documents)))
             self._shard.update(edge.UpdateOperation.upsert_points([self._point(row) for row in rows]))
 
-    def dense(self, vector: Floats, k: int, exclude: frozenset[str]) -> Ranking:
+    def dense(self, vector: Floats, k: int, exclude: frozenset[str], where: Metadata = ()) -> Ranking:
         """The k nearest by cosine."""
+        keep = self._filter(exclude, where)
         query = self._edge.Query.Nearest(vector.tolist(), using="dense")
-        return _nearest(lambda n: self._query(query, n, exclude), vector, self._index, k)
+        return _nearest(lambda n: self._query(query, n, keep), vector, self._index, k)
 
-    def sparse(self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str]) -> Ranking:
+    def sparse(
+        self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str], where: Metadata = ()
+    ) -> Ranking:
         """The k best by BM25."""
+        keep = self._filter(exclude, where)
         vector = self._edge.SparseVector(indices=list(indices), values=list(values))
         query = self._edge.Query.Nearest(vector, using="sparse")
-        return _named(_settled(lambda n: self._query(query, n, exclude), k), self._index)[:k] if indices else []
+        return _named(_settled(lambda n: self._query(query, n, keep), k), self._index)[:k] if indices else []
 
     def fused(
-        self, vector: Floats, indices: Sequence[int], values: Sequence[float], k: int, constant: int, exclude: frozenset[str]
+        self,
+        vector: Floats,
+        indices: Sequence[int],
+        values: Sequence[float],
+        k: int,
+        constant: int,
+        exclude: frozenset[str],
+        where: Metadata = (),
     ) -> Ranking:
         """Qdrant's Fusion.Rrf over both lanes."""
         edge = self._edge
-        keep = self._filter(exclude)
+        keep = self._filter(exclude, where)
         sparse = edge.SparseVector(indices=list(indices), values=list(values))
         prefetches = [
             edge.Prefetch(limit=k, query=edge.Query.Nearest(vector.tolist(), using="dense"), filter=keep),
@@ -165,11 +205,15 @@ class EdgeStore:
     def _point(self, row: int) -> Any:
         indices, values = self._index.sparse[row]
         sparse = self._edge.SparseVector(indices=indices, values=values)
-        return self._edge.Point(id=row, vector={"dense": self._index.dense[row].tolist(), "sparse": sparse}, payload={})
+        vectors = {"dense": self._index.dense[row].tolist(), "sparse": sparse}
+        return self._edge.Point(id=row, vector=vectors, payload=dict(self._index.documents[row].metadata))
 
-    def _query(self, query: Any, limit: int, exclude: frozenset[str]) -> list[Any]:
-        return list(self._shard.query(self._edge.QueryRequest(query=query, limit=limit, filter=self._filter(exclude))))
+    def _query(self, query: Any, limit: int, keep: Any) -> list[Any]:
+        return list(self._shard.query(self._edge.QueryRequest(query=query, limit=limit, filter=keep)))
 
-    def _filter(self, exclude: frozenset[str]) -> Any:
+    def _filter(self, exclude: frozenset[str], where: Metadata) -> Any:
+        edge = self._edge
         rows: set[Any] = {self._index.row_of[doc_id] for doc_id in exclude}
-        return self._edge.Filter(must_not=[self._edge.HasIdCondition(rows)]) if rows else None
+        agree: list[Any] = [edge.FieldCondition(key=_key(name), match=edge.MatchValue(value)) for name, value in where]
+        seen: list[Any] = [edge.HasIdCondition(rows)] if rows else []
+        return edge.Filter(must=agree, must_not=seen) if agree or seen else None

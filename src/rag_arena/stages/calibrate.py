@@ -125,15 +125,15 @@ def _first_passes(
     found, asked = artifacts.hits_of(hits), set(sample["question_id"].to_pylist())
     chosen = [row for row in questions.to_pylist() if row["question_id"] in asked]
     for row in track(f"calibrate {mode}", chosen, len(chosen)):
-        question_id, text = row["question_id"], row["question"]
+        question_id, text, where = row["question_id"], row["question"], tuple(row["where"])
         ranking = {hit.doc_id: hit.cosine for hit in found.get(question_id, [])}
         own = {doc_id: verdict for (asked, doc_id), verdict in said.items() if asked == question_id}
         gold = {*row["gold_ids"], *own} - {doc_id for doc_id, verdict in own.items() if not verdict}
-        pool = {*ranking, *(hit.doc_id for hit in candidates.search(text, depth)), *gold, *own}
+        pool = {*ranking, *(hit.doc_id for hit in candidates.search(text, depth, where=where)), *gold, *own}
         truth = {doc_id: own.get(doc_id, doc_id in gold if row["gold_ids"] else None) for doc_id in sorted(pool)}
         scores = _scores(opened, text, list(truth), ranking)
         top, further = list(ranking)[:k], list(ranking)[k:wide]
-        other = [hit.doc_id for hit in second_lane.search(text, wide, frozenset(top))]
+        other = [hit.doc_id for hit in second_lane.search(text, wide, frozenset(top), where)]
         yield FirstPass(
             question_id,
             {scorer: max((scores[doc_id][scorer] for doc_id in top), default=None) for scorer in SCORERS},

@@ -13,6 +13,6 @@ def download(dataset: Dataset) -> tuple[pa.Table, pa.Table, list[str]]:
     """Corpus, questions, and the supporting facts that fit no document, one line each."""
     loaded = ragrouter.load(Path(dataset.path))
     note = {"arena.dataset": dataset.name, "arena.licence": dataset.licence}
-    corpus = artifacts.table(artifacts.CORPUS, loaded.corpus, note)
-    questions = artifacts.table(artifacts.QUESTIONS, loaded.questions, note)
+    corpus = artifacts.table(artifacts.CORPUS, ({"metadata": (), **row} for row in loaded.corpus), note)
+    questions = artifacts.table(artifacts.QUESTIONS, ({"where": (), **row} for row in loaded.questions), note)
     return corpus, questions, loaded.unresolved

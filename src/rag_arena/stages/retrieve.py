@@ -24,7 +24,7 @@ def retrieve(mode: str, params: Params, corpus: pa.Table, index: pa.Table, quest
     hits, timings = [], []
     for row in track(f"retrieve {mode}", questions.to_pylist(), questions.num_rows):
         start = time.perf_counter()
-        found = retriever.search(row["question"], depth)
+        found = retriever.search(row["question"], depth, where=tuple(row["where"]))
         timings.append({"question_id": row["question_id"], "seconds": time.perf_counter() - start})
         hits += [
             {"question_id": row["question_id"], "rank": rank, "doc_id": hit.doc_id, "score": hit.score, "cosine": hit.cosine}

@@ -2,7 +2,9 @@
 
 import asyncio
 import json
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import cache
 from typing import Any
 
 import pyarrow as pa
@@ -15,7 +17,7 @@ from rag_arena.llm.client import SMALL, ChatModel
 from rag_arena.metering import Meter, call_rows, metered
 from rag_arena.params import NO_MODE, Params
 from rag_arena.progress import bar
-from rag_arena.records import ANSWERED, FAILED, Cell, Hit, Question
+from rag_arena.records import ANSWERED, FAILED, Cell, Hit, Metadata, Question
 from rag_arena.retrieval.retriever import RecordedRetriever
 from rag_arena.retrieval.web import WebSearch
 from rag_arena.stages.retrieve import open_retrievers
@@ -58,17 +60,18 @@ async def run(
     """
     chosen = questions_of(inputs.questions, inputs.sample)
     graph = strategies.build(cell.strategy)
-    toolbox = _toolbox(cell, params, inputs, model, small_model, web)
-    k = 0 if cell.retrieval == NO_MODE else toolbox.settings.k
-    first_pass = {q.question_id: toolbox.retriever.search(q.text, k) if k else [] for q in chosen}
-    slots = asyncio.Semaphore(1 if toolbox.settings.one_by_one else params.llm.transport.max_concurrency)
+    settings = _settings(cell, params, inputs)
+    tools = _toolboxes(cell, settings, params, inputs, model, small_model, web)
+    k = 0 if cell.retrieval == NO_MODE else settings.k
+    first_pass = {q.question_id: tools(q.where).retriever.search(q.text, k) if k else [] for q in chosen}
+    slots = asyncio.Semaphore(1 if settings.one_by_one else params.llm.transport.max_concurrency)
 
     async def answer(question: Question, advance: Any) -> tuple[dict[str, Any], Meter]:
         async with slots:
             with metered() as meter:
-                state, error = await _invoke(graph, question, toolbox)
+                state, error = await _invoke(graph, question, tools(question.where))
         advance()
-        return _row(question, state, error, meter, first_pass[question.question_id], toolbox), meter
+        return _row(question, state, error, meter, first_pass[question.question_id], tools(question.where)), meter
 
     with bar(f"run {cell}", len(chosen)) as advance:
         results = await gather_or_raise([answer(question, advance) for question in chosen])
@@ -101,8 +104,9 @@ async def ask(
     small_model: ChatModel,
     question: str,
     web: WebSearch | None = None,
+    where: Metadata = (),
 ) -> tuple[State, Meter]:
-    """Answer one question of the user's, outside any sample.
+    """Answer one question of the user's, outside any sample, from documents that have all values of `where`.
 
     Raises:
         ArenaError: the strategy or mode is unknown or they do not go together, or a call failed.
@@ -111,9 +115,9 @@ async def ask(
     if (cell.strategy in params.floor) != (cell.retrieval == NO_MODE):
         mend = f"choose {NO_MODE} as its retrieval" if cell.strategy in params.floor else "choose a retrieval mode"
         raise ArenaError(f"{cell}: {cell.strategy} {'never retrieves' if cell.strategy in params.floor else 'retrieves'}; {mend}")
-    toolbox = _toolbox(cell, params, inputs, model, small_model, web)
+    tools = _toolboxes(cell, _settings(cell, params, inputs), params, inputs, model, small_model, web)
     with metered() as meter:
-        state: State = await graph.ainvoke({"question": question}, context=toolbox)
+        state: State = await graph.ainvoke({"question": question}, context=tools(where))
     return state, meter
 
 
@@ -163,41 +167,56 @@ def _refuse_too_many_failures(cell: Cell, rows: list[dict[str, Any]], limit: flo
         )
 
 
-def _toolbox(
-    cell: Cell, params: Params, inputs: Inputs, model: ChatModel, small_model: ChatModel, web: WebSearch | None
-) -> Toolbox:
-    prompts = Prompts(cell.strategy)
+def _settings(cell: Cell, params: Params, inputs: Inputs) -> Any:
     resolved = inputs.resolved
-    settings: Any = (
-        strategies.in_force(cell.strategy, resolved) if resolved is not None else strategies.settings(cell.strategy, params)
-    )
+    return strategies.in_force(cell.strategy, resolved) if resolved is not None else strategies.settings(cell.strategy, params)
+
+
+def _toolboxes(
+    cell: Cell,
+    settings: Any,
+    params: Params,
+    inputs: Inputs,
+    model: ChatModel,
+    small_model: ChatModel,
+    web: WebSearch | None,
+) -> Callable[[Metadata], Toolbox]:
+    """The tools of questions that are held to the same documents: these share what a strategy remembers, others do not."""
+    prompts = Prompts(cell.strategy)
     if cell.retrieval == NO_MODE:
         none, nothing = _no_evidence, RecordedRetriever({}, 0, _no_evidence)
-        return Toolbox(settings, model, small_model, prompts, nothing, nothing, none, none, none, none)
+        floor = Toolbox(settings, model, small_model, prompts, nothing, nothing, none, none, none, none)
+        return lambda _: floor
     assert inputs.corpus is not None
     assert inputs.index is not None
     assert inputs.hits is not None
-    assert resolved is not None
+    assert inputs.resolved is not None
     corpus, index = inputs.corpus, inputs.index
     opened = open_retrievers(params, corpus, index)
     depth = params.retrieval.mode(cell.retrieval).candidates
     hits = artifacts.hits_of(inputs.hits)
-    by_text = {row["question"]: hits.get(row["question_id"], []) for row in inputs.questions.to_pylist()}
-    retriever = RecordedRetriever(by_text, depth, lambda: opened.of(cell.retrieval))
-    second_lane = RecordedRetriever({}, 0, lambda: opened.second_lane(cell.retrieval))
-    return Toolbox(
-        settings,
-        model,
-        small_model,
-        prompts,
-        retriever,
-        second_lane,
-        opened.cosines,
-        lambda query, texts: opened.relevance(query, texts, settings.relevance),
-        opened.embed,
-        artifacts.documents(corpus).__getitem__,
-        web=web,
-    )
+    recorded: dict[Metadata, dict[str, list[Hit]]] = {}
+    for row in inputs.questions.to_pylist():
+        recorded.setdefault(tuple(row["where"]), {})[row["question"]] = hits.get(row["question_id"], [])
+    documents = artifacts.documents(corpus)
+
+    @cache
+    def toolbox(where: Metadata) -> Toolbox:
+        return Toolbox(
+            settings,
+            model,
+            small_model,
+            prompts,
+            RecordedRetriever(recorded.get(where, {}), depth, lambda: opened.of(cell.retrieval), where),
+            RecordedRetriever({}, 0, lambda: opened.second_lane(cell.retrieval), where),
+            opened.cosines,
+            lambda query, texts: opened.relevance(query, texts, settings.relevance),
+            opened.embed,
+            documents.__getitem__,
+            web=web,
+        )
+
+    return toolbox
 
 
 def _no_evidence(*_: Any) -> Any:
