@@ -1,5 +1,6 @@
 """The tools of the command line on hand-made artifacts, and reasoning models from the model's reply to the table."""
 
+import csv
 import json
 import shutil
 import sqlite3
@@ -409,6 +410,24 @@ def test_the_leaderboard_says_who_judged_and_how_well(finished: Project) -> None
     shown = " ".join(finished.ok("leaderboard").split())
     assert "folder, all: 4 questions, stub" in shown
     assert "* by stub on " in shown
+
+
+@pytest.mark.parametrize(
+    ("with_gold", "note"),
+    [
+        (0, "recall and precision are empty: these questions have no gold documents."),
+        (3, "recall and precision are of the 3 of 4 questions that have gold documents."),
+    ],
+)
+def test_the_leaderboard_says_when_questions_have_no_gold_documents(results: Project, with_gold: int, note: str) -> None:
+    assert "gold documents" not in results.ok("leaderboard")
+    path = results.folder / "results/leaderboard.csv"
+    rows = list(csv.DictReader(path.open(newline="")))
+    with path.open("w", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "n_with_gold": with_gold} for row in rows)
+    assert note in results.ok("leaderboard").splitlines()
 
 
 def test_the_leaderboard_of_one_question_type_counts_its_questions_alone(finished: Project) -> None:

@@ -56,6 +56,8 @@ def render(console: Console, question_type: str, markdown: bool = False) -> None
         counted = row["n_answered"] if row["n_failed"] == "0" else f"{row['n_answered']}/{row['n_planned']}"
         table.add_row(row["strategy"], row["retrieval"], counted, *(_shown(row[c], digits) for c, _, digits in _COLUMNS))
     console.print(table)
+    if note := _gold_note(int(first["n_with_gold"]), int(first["n_planned"])):
+        console.print(note, highlight=False)
     console.print(_judge_note(about["judge"], rows), highlight=False)
     if note := _calibration_note():
         console.print(note, highlight=False)
@@ -69,6 +71,15 @@ def _about() -> dict[str, str]:
     """Dataset, model and judge of the results, as they were when the results were made."""
     metadata = artifacts.read(layout.result("leaderboard"), artifacts.LEADERBOARD).schema.metadata
     return {name: metadata.get(f"arena.{name}".encode(), b"").decode() for name in ("dataset", "model", "judge")}
+
+
+def _gold_note(with_gold: int, planned: int) -> str:
+    """Of how many questions recall and precision tell, unless it is all."""
+    if not with_gold:
+        return "recall and precision are empty: these questions have no gold documents."
+    if with_gold == planned:
+        return ""
+    return f"recall and precision are of the {with_gold} of {planned} questions that have gold documents."
 
 
 def _calibration_note() -> str:

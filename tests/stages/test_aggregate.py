@@ -1,6 +1,7 @@
 """Aggregation of a hand-made grid: two cells, two modes, six questions."""
 
 import json
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -180,7 +181,7 @@ def configured(params: Params, **changes: Any) -> Params:
     return validate(values, "test")
 
 
-def questions_table() -> pa.Table:
+def questions_table(without_gold: Collection[str] = ()) -> pa.Table:
     rows = [
         {
             "question_id": q,
@@ -188,7 +189,7 @@ def questions_table() -> pa.Table:
             "answer": reference,
             "aliases": aliases,
             "question_type": kind,
-            "gold_ids": gold,
+            "gold_ids": [] if q in without_gold else gold,
             "decomposition": [],
             "where": (),
         }
@@ -242,6 +243,7 @@ def aggregated(
     judgements: dict[Cell, list[dict[str, Any]]] | None = None,
     known: list[tuple[str, bool, float | None]] | None = None,
     sample: list[str] | None = None,
+    without_gold: Collection[str] = (),
 ) -> Results:
     answers, judgements = answers or ANSWERS, judgements or JUDGEMENTS
     cells = {
@@ -255,7 +257,9 @@ def aggregated(
         for cell in answers
     }
     truth = known_table(KNOWN if known is None else known)
-    return aggregate(configured(params), questions_table(), sample_table(sample or list(QUESTIONS)), retrieved(), cells, truth)
+    return aggregate(
+        configured(params), questions_table(without_gold), sample_table(sample or list(QUESTIONS)), retrieved(), cells, truth
+    )
 
 
 @pytest.fixture(scope="module")
@@ -292,11 +296,34 @@ def test_a_question_type_that_was_not_asked_has_no_row(params: Params) -> None:
 
 
 def test_questions_are_counted_as_planned_answered_failed_judged_and_judge_failed(results: Results) -> None:
-    columns = ("n_planned", "n_answered", "n_failed", "n_judged", "n_judge_failed")
+    columns = ("n_planned", "n_with_gold", "n_answered", "n_failed", "n_judged", "n_judge_failed")
     failed_judgements = {"q3", "q4"}
-    assert tuple(board(results)[c] for c in columns) == (6, 5, 1, 4, len(failed_judgements))
-    assert tuple(board(results, group="summary")[c] for c in columns) == (2, 1, 1, 1, 0)
-    assert tuple(board(results, FLOOR)[c] for c in columns) == (6, 6, 0, 2, 0)
+    assert tuple(board(results)[c] for c in columns) == (6, 5, 5, 1, 4, len(failed_judgements))
+    assert tuple(board(results, group="summary")[c] for c in columns) == (2, 1, 1, 1, 1, 0)
+    assert tuple(board(results, FLOOR)[c] for c in columns) == (6, 5, 6, 0, 2, 0)
+
+
+def test_questions_without_gold_documents_are_counted_and_scored_by_their_answers_alone(params: Params, results: Results) -> None:
+    found = aggregated(params, without_gold={"q1", "q4"})
+    assert (board(found)["n_planned"], board(found)["n_with_gold"]) == (6, 3)
+    own = ("recall", "precision", "failure")
+    assert [score(found, "q4")[column] for column in own] == [None, None, None], "wrong, and nobody knows where"
+    for column in ("em", "f1", "contains", "rouge_l", "answer_accuracy", "faithfulness", "correct"):
+        assert score(found, "q1")[column] == score(results, "q1")[column]
+    kept = [score(results, q)["recall"] for q in ("q2", "q3", "q5")]
+    assert board(found)["recall"] == pytest.approx(sum(kept) / len(kept))
+
+
+def test_a_dataset_without_gold_documents_leaves_empty_whatever_is_judged_against_them(params: Params) -> None:
+    found = aggregated(params, without_gold={*QUESTIONS, *OUTSIDE})
+    rows = found.tables["leaderboard"].to_pylist()
+    assert {(row["n_with_gold"], row["recall"], row["precision"]) for row in rows} == {(0, None, None)}
+    assert all(row["rouge_l"] is not None for row in rows)
+    assert {row["failure"] for row in found.tables["scores"].to_pylist()} <= {None, "failed"}
+    assert found.tables["retrieval_quality"].num_rows == 0
+    assert {row["gold_lost_rate"] for row in found.tables["paths"].to_pylist()} == {None}
+    assert found.metrics["recall"] is None
+    assert found.metrics["f1"] is not None
 
 
 def test_recall_is_the_share_of_gold_documents_in_the_prompt(results: Results) -> None:

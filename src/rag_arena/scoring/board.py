@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rag_arena.params import Llm
-from rag_arena.records import FAILED, Cell
+from rag_arena.records import FAILED, Cell, Question
 from rag_arena.scoring.groups import ALL, mean, of
 
 _MEANS = ("recall", "precision", "em", "f1", "contains", "rouge_l", "answer_accuracy", "faithfulness")
@@ -14,7 +14,7 @@ Rows = Sequence[Mapping[str, Any]]
 
 
 def board_row(
-    cell: Cell, group: str, n_planned: int, answers: Rows, judgements: Rows, scores: Rows, llm: Llm, small_llm: Llm
+    cell: Cell, group: str, asked: Sequence[Question], answers: Rows, judgements: Rows, scores: Rows, llm: Llm, small_llm: Llm
 ) -> dict[str, Any]:
     """Counts, means over what is defined, calls, tokens and dollars, each tier of model at its own price."""
     answers, judgements = of(group, answers), of(group, judgements)
@@ -27,7 +27,8 @@ def board_row(
         "strategy": cell.strategy,
         "retrieval": cell.retrieval,
         "question_type": group,
-        "n_planned": n_planned,
+        "n_planned": len(asked),
+        "n_with_gold": sum(bool(question.gold_ids) for question in asked),
         "n_answered": len(answers) - n_failed,
         "n_failed": n_failed,
         "n_judged": len(judgements),

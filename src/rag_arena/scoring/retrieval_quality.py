@@ -19,8 +19,13 @@ def ranking(hits: pa.Table) -> dict[str, list[str]]:
 
 
 def retrieval_quality(rankings: Rankings, questions: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    """Per mode and question type, over every question with gold documents: recall at k, MRR, and how often nothing was found."""
+    """Per mode and question type, over every question with gold documents: recall at k, MRR, and how often nothing was found.
+
+    Without any such question there is nothing to tell, and no row.
+    """
     with_gold = [question for question in questions if question["gold_ids"]]
+    if not with_gold:
+        return
     for mode, found in rankings.items():
         for group in groups(question["question_type"] for question in with_gold):
             chosen = [(found.get(q["question_id"], []), q["gold_ids"]) for q in of(group, with_gold)]

@@ -85,8 +85,8 @@ def aggregate(
         judgements = t.judgements.to_pylist()
         judged.append(judge_quality(cell, judgements, params.judge.llm.price))
         for group in groups(kinds):
-            counted = sum(group in (ALL, kind) for kind in kinds)
-            row = board_row(cell, group, counted, answers, judgements, scored[cell], params.llm, params.small_llm)
+            planned = [question for question in asked.values() if group in (ALL, question.question_type)]
+            row = board_row(cell, group, planned, answers, judgements, scored[cell], params.llm, params.small_llm)
             board.append((row, latencies(group, answers, timings, first_pass.get(cell.retrieval, {}))))
         taken = _paths(answers, _by_id(scored[cell]), asked, closed_book)
         decisions += scorecard(cell, taken)
