@@ -41,7 +41,7 @@ def index(embedder) -> Index:
     documents = tuple(Document(f"d{i}", title, text) for i, (title, text) in enumerate(PASSAGES.items()))
     sparse = [embedder.sparse_document(d.full_text) for d in documents]
     dense = np.stack([embedder.dense(d.full_text) for d in documents])
-    return Index(documents, dense, tuple((list(s.indices), list(s.values)) for s in sparse))
+    return Index(documents, dense, tuple((np.array(s.indices, np.uint32), np.array(s.values, np.float32)) for s in sparse))
 
 
 @pytest.fixture(scope="module")

@@ -19,7 +19,8 @@ def index(vectors, sparse, ids=None, metadata=None) -> Index:
     dense /= np.linalg.norm(dense, axis=1, keepdims=True)
     ids = ids or [f"d{len(dense) - row:04}" for row in range(len(dense))]
     metadata = metadata or [()] * len(dense)
-    return Index(tuple(Document(i, "", "x", m) for i, m in zip(ids, metadata, strict=True)), dense, tuple(sparse))
+    terms = tuple((np.array(indices, np.uint32), np.array(values, np.float32)) for indices, values in sparse)
+    return Index(tuple(Document(i, "", "x", m) for i, m in zip(ids, metadata, strict=True)), dense, terms)
 
 
 def opened(backend: str, held: Index) -> Store:

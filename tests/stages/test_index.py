@@ -123,7 +123,8 @@ def test_corpus_and_index_are_joined_row_by_row(settings, built):
     assert joined.document("2").text == ROWS[0]["text"]
     assert joined.dense.dtype == np.float32
     assert joined.dense.tolist() == built["dense"].to_pylist()
-    assert joined.sparse[1] == (built["sparse_indices"][1].as_py(), built["sparse_values"][1].as_py())
+    for column, name in enumerate(("sparse_indices", "sparse_values")):
+        assert [row[column].tolist() for row in joined.sparse] == built[name].to_pylist()
 
 
 @pytest.mark.parametrize("metadata", [None, {"arena.embedder": "glove"}])

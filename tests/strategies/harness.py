@@ -44,7 +44,7 @@ def index_of(documents: Sequence[Document], params: Params) -> Index:
     embedder = embedders.load(params.embedder)
     dense = np.stack([embedder.dense(d.full_text) for d in documents])
     sparse = [embedder.sparse_document(d.full_text) for d in documents]
-    return Index(tuple(documents), dense, tuple((list(s.indices), list(s.values)) for s in sparse))
+    return Index(tuple(documents), dense, tuple((np.array(s.indices, np.uint32), np.array(s.values, np.float32)) for s in sparse))
 
 
 def toolbox(strategy: str, client: openai.AsyncOpenAI, endpoint: Endpoint, **tools: Any) -> Toolbox:

@@ -4,9 +4,11 @@ import hashlib
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from rag_arena import artifacts
 from rag_arena.embedders import Floats
@@ -16,11 +18,11 @@ from rag_arena.records import Document
 
 @dataclass(frozen=True)
 class Index:
-    """Documents, their dense vectors (n, d) and their sparse weights; row i everywhere is the same document."""
+    """Documents, their dense vectors (n, d) and their sparse dimensions and weights; row i everywhere is the same document."""
 
     documents: tuple[Document, ...]
     dense: Floats
-    sparse: tuple[tuple[list[int], list[float]], ...]
+    sparse: tuple[tuple[NDArray[np.uint32], Floats], ...]
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
@@ -45,6 +47,11 @@ def join(corpus: pa.Table, index: pa.Table, identity: str) -> Index:
     described = [(d.doc_id, hashlib.sha256(d.full_text.encode()).hexdigest()) for d in documents]
     if described != list(zip(index["doc_id"].to_pylist(), index["text_sha256"].to_pylist(), strict=True)):
         raise ArenaError("data/index.parquet: built from another corpus; run `dvc repro index`")
-    dense = np.array(index["dense"].to_pylist(), dtype=np.float32)
-    sparse = tuple(zip(index["sparse_indices"].to_pylist(), index["sparse_values"].to_pylist(), strict=True))
-    return Index(documents, dense, sparse)
+    dense = index["dense"].combine_chunks().flatten().to_numpy().reshape(len(documents), -1)
+    return Index(documents, dense, tuple(zip(_lists(index["sparse_indices"]), _lists(index["sparse_values"]), strict=True)))
+
+
+def _lists(column: pa.ChunkedArray) -> list[Any]:
+    """Each row's list as a view: vectors are never Python objects, which would take eight times the memory."""
+    lists = column.combine_chunks()
+    return np.split(lists.values.to_numpy(), lists.offsets.to_numpy()[1:-1])

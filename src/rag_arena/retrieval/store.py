@@ -133,7 +133,7 @@ class LocalStore:
 
     def _point(self, row: int) -> Any:
         indices, values = self._index.sparse[row]
-        sparse = self._models.SparseVector(indices=indices, values=values)
+        sparse = self._models.SparseVector(indices=indices.tolist(), values=values.tolist())
         vectors: Any = {"dense": self._index.dense[row].tolist(), "sparse": sparse}
         return self._models.PointStruct(id=row, vector=vectors, payload=dict(self._index.documents[row].metadata))
 
@@ -204,7 +204,7 @@ class EdgeStore:
 
     def _point(self, row: int) -> Any:
         indices, values = self._index.sparse[row]
-        sparse = self._edge.SparseVector(indices=indices, values=values)
+        sparse = self._edge.SparseVector(indices=indices.tolist(), values=values.tolist())
         vectors = {"dense": self._index.dense[row].tolist(), "sparse": sparse}
         return self._edge.Point(id=row, vector=vectors, payload=dict(self._index.documents[row].metadata))
 
