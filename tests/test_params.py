@@ -160,6 +160,19 @@ def test_an_openai_endpoint_with_an_http_url_is_accepted(params, url):
     assert validate(changed(params, "llm.endpoint", endpoint), "params.yaml").llm.endpoint.base_url == url
 
 
+@pytest.mark.parametrize("url", ["", "localhost:6333", "ftp://localhost", "http://me:secret@localhost:6333"])
+def test_a_server_of_vectors_needs_an_http_url_without_a_password(params, url):
+    message = refusal(params, "store", {"backend": "server", "url": url})
+    assert message.startswith("params.yaml: store: url must be as http://localhost:6333, without a password")
+    assert "secret" not in message
+
+
+@pytest.mark.parametrize("setting", [{"url": "http://localhost:6333"}, {"api_key_env": "QDRANT_API_KEY"}, {"exact": False}])
+def test_a_store_in_this_process_takes_no_setting_of_a_server(params, setting):
+    message = refusal(params, "store", {"backend": "edge", **setting})
+    assert message == "params.yaml: store: url, api_key_env and exact are a server's; edge takes none of them"
+
+
 def test_an_experiment_must_have_a_name(params):
     assert refusal(params, "experiment", "") == "params.yaml: experiment: must not be empty (got '')"
 

@@ -1,4 +1,5 @@
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -8,9 +9,10 @@ from rag_arena.records import Document, Metadata
 from rag_arena.retrieval.fusion import reciprocal_rank_fusion
 from rag_arena.retrieval.index import Index
 from rag_arena.retrieval.store import Store, open_store
+from tests.qdrantstub import serve_qdrant
 
 NONE: frozenset[str] = frozenset()
-BACKENDS = ["local", "edge"]
+BACKENDS = ["local", "edge", "server"]
 
 
 def index(vectors, sparse, ids=None, metadata=None) -> Index:
@@ -23,8 +25,8 @@ def index(vectors, sparse, ids=None, metadata=None) -> Index:
     return Index(tuple(Document(i, "", "x", m) for i, m in zip(ids, metadata, strict=True)), dense, terms)
 
 
-def opened(backend: str, held: Index) -> Store:
-    return open_store(StoreParams(backend=backend), held)
+def opened(backend: StoreParams, held: Index) -> Store:
+    return open_store(backend, held)
 
 
 def ids(ranking) -> list[str]:
@@ -39,9 +41,16 @@ def at_angle(cosine: float) -> list[float]:
     return [cosine, math.sqrt(1 - cosine**2)]
 
 
+@pytest.fixture(scope="module")
+def backends() -> Iterator[dict[str, StoreParams]]:
+    with serve_qdrant() as server:
+        embedded = {name: StoreParams(backend=name) for name in BACKENDS if name != "server"}
+        yield {**embedded, "server": StoreParams(backend="server", url=server.url)}
+
+
 @pytest.fixture(params=BACKENDS)
-def backend(request) -> str:
-    return request.param
+def backend(request, backends) -> StoreParams:
+    return backends[request.param]
 
 
 @pytest.fixture(scope="module")
@@ -62,8 +71,8 @@ def queries() -> list[tuple]:
 
 
 @pytest.fixture(scope="module")
-def both(scattered) -> list[Store]:
-    return [opened(backend, scattered) for backend in BACKENDS]
+def every(scattered, backends) -> list[Store]:
+    return [opened(backend, scattered) for backend in backends.values()]
 
 
 @pytest.fixture
@@ -103,25 +112,27 @@ def test_the_stores_own_fusion_uses_the_constant_given(backend, three, constant)
 
 
 @pytest.mark.parametrize("k", [1, 5, 20, 60])
-def test_local_and_edge_give_the_same_dense_ranking(both, queries, k):
+def test_every_store_gives_the_same_dense_ranking(every, queries, k):
     for vector, _, _ in queries:
-        local, edge = (store.dense(vector, k, NONE) for store in both)
-        assert ids(local) == ids(edge)
-        assert scores(local) == pytest.approx(scores(edge), abs=1e-6)
+        first, *others = (store.dense(vector, k, NONE) for store in every)
+        assert len(first) == k
+        assert all(ranking == first for ranking in others)
 
 
 @pytest.mark.parametrize("k", [1, 5, 20, 60])
-def test_local_and_edge_give_the_same_sparse_ranking(both, queries, k):
+def test_every_store_gives_the_same_sparse_ranking(every, queries, k):
     for _, indices, values in queries:
-        local, edge = (store.sparse(indices, values, k, NONE) for store in both)
-        assert ids(local) == ids(edge)
-        assert scores(local) == pytest.approx(scores(edge), rel=1e-5)
+        first, *others = (store.sparse(indices, values, k, NONE) for store in every)
+        assert first
+        for ranking in others:
+            assert ids(ranking) == ids(first)
+            assert scores(ranking) == pytest.approx(scores(first), rel=1e-5)
 
 
 @pytest.mark.parametrize("k", [1, 5, 20, 60])
-def test_our_fusion_and_qdrants_own_agree_on_both_stores(both, queries, k):
+def test_our_fusion_and_qdrants_own_agree_on_every_store(every, queries, k):
     for vector, indices, values in queries:
-        for store in both:
+        for store in every:
             lanes = (store.dense(vector, k, NONE), store.sparse(indices, values, k, NONE))
             ours = reciprocal_rank_fusion(map(ids, lanes), 60)[:k]
             theirs = store.fused(vector, indices, values, k, 60, NONE)

@@ -1,8 +1,9 @@
 """embedder, reranker, store and retrieval: how documents are found."""
 
+import re
 from typing import Annotated, Literal
 
-from pydantic import Field
+from pydantic import Field, model_validator
 
 from rag_arena.errors import ArenaError
 from rag_arena.params.nearest import nearest
@@ -31,7 +32,22 @@ class Embedder(Section):
 class Store(Section):
     """The vector store that a run fills from the index."""
 
-    backend: Literal["local", "edge"] = Field(description="local: qdrant-client in memory; edge: qdrant-edge on disk")
+    backend: Literal["local", "edge", "server"] = Field(
+        description="local: qdrant-client in memory; edge: qdrant-edge on disk; server: a Qdrant server"
+    )
+    url: str = Field("", description="the server's, as http://localhost:6333 (server only)")
+    api_key_env: str = Field("", description="environment variable that holds its key; empty: none is sent (server only)")
+    exact: bool = Field(
+        True, description="compare every vector, and build no graph of neighbours; false is faster and approximate (server only)"
+    )
+
+    @model_validator(mode="after")
+    def _has_one_server_or_none(self) -> "Store":
+        if self.backend != "server" and (self.url or self.api_key_env or not self.exact):
+            raise ValueError(f"url, api_key_env and exact are a server's; {self.backend} takes none of them")
+        if self.backend == "server" and not re.match(r"https?://[^/@]+(/[^@]*)?$", self.url):
+            raise ValueError("url must be as http://localhost:6333, without a password; the key goes to api_key_env")
+        return self
 
 
 class Lane(Section):

@@ -1,4 +1,4 @@
-"""Qdrant, filled from the index: in memory through qdrant-client, or on disk through qdrant-edge.
+"""Qdrant, filled from the index: in memory or on a server through qdrant-client, or on disk through qdrant-edge.
 
 Point ids are row numbers of the index. Lanes come back best first, equal scores by document id: a store may order ties as it
 likes and cut among them, so a lane is asked for more until its last score is below the k-th.
@@ -6,13 +6,16 @@ likes and cut among them, so a lane is asked for more until its last score is be
 
 import tempfile
 from collections.abc import Callable, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 from rag_arena.embedders import Floats, cosines
 from rag_arena.params import Store as StoreParams
 from rag_arena.records import Metadata
 from rag_arena.retrieval.fusion import best_first
 from rag_arena.retrieval.index import Index
+
+if TYPE_CHECKING:
+    from rag_arena.retrieval.collection import Collection
 
 Ranking = list[tuple[str, float]]
 _BATCH = 512
@@ -47,8 +50,16 @@ class Store(Protocol):
 
 
 def open_store(params: StoreParams, index: Index) -> Store:
-    """A store of the configured kind, holding the whole index."""
-    return LocalStore(index) if params.backend == "local" else EdgeStore(index)
+    """A store of the configured kind, holding the whole index.
+
+    Raises:
+        ArenaError: the server does not answer, or refuses.
+    """
+    if params.backend == "edge":
+        return EdgeStore(index)
+    from rag_arena.retrieval.collection import Collection
+
+    return QdrantStore(Collection.in_memory(index) if params.backend == "local" else Collection.on_server(params, index), index)
 
 
 def _settled(query: Callable[[int], list[Any]], k: int) -> list[Any]:
@@ -66,7 +77,7 @@ def _nearest(query: Callable[[int], list[Any]], vector: Floats, index: Index, k:
     return best_first(zip(ids, cosines(index.dense[rows], vector), strict=True))[:k]
 
 
-def _key(column: str) -> str:
+def payload_key(column: str) -> str:
     """A column as Qdrant names a field of the payload: in quotes, so that spaces and dots are part of the name."""
     return f'"{column}"'
 
@@ -75,23 +86,15 @@ def _named(points: Sequence[Any], index: Index) -> Ranking:
     return best_first((index.documents[int(point.id)].doc_id, float(point.score)) for point in points)
 
 
-class LocalStore:
-    """qdrant-client in memory: exact search, one per process."""
+class QdrantStore:
+    """A collection through qdrant-client."""
 
-    def __init__(self, index: Index) -> None:
-        from qdrant_client import QdrantClient, models
+    def __init__(self, collection: "Collection", index: Index) -> None:
+        from qdrant_client import models
 
         self._models = models
+        self._collection = collection
         self._index = index
-        self._client = QdrantClient(":memory:")
-        self._client.create_collection(
-            "documents",
-            vectors_config={"dense": models.VectorParams(size=index.dense.shape[1], distance=models.Distance.COSINE)},
-            sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)},
-        )
-        for start in range(0, len(index.documents), _BATCH):
-            rows = range(start, min(start + _BATCH, len(index.documents)))
-            self._client.upsert("documents", [self._point(row) for row in rows])
 
     def dense(self, vector: Floats, k: int, exclude: frozenset[str], where: Metadata = ()) -> Ranking:
         """The k nearest by cosine."""
@@ -120,30 +123,19 @@ class LocalStore:
         models = self._models
         keep = self._filter(exclude, where)
         sparse = models.SparseVector(indices=list(indices), values=list(values))
-        found = self._client.query_points(
-            "documents",
-            prefetch=[
-                models.Prefetch(query=vector.tolist(), using="dense", limit=k, filter=keep),
-                models.Prefetch(query=sparse, using="sparse", limit=k, filter=keep),
-            ],
-            query=models.RrfQuery(rrf=models.Rrf(k=constant + 1)),
-            limit=2 * k,
-        )
-        return _named(found.points, self._index)[:k]
-
-    def _point(self, row: int) -> Any:
-        indices, values = self._index.sparse[row]
-        sparse = self._models.SparseVector(indices=indices.tolist(), values=values.tolist())
-        vectors: Any = {"dense": self._index.dense[row].tolist(), "sparse": sparse}
-        return self._models.PointStruct(id=row, vector=vectors, payload=dict(self._index.documents[row].metadata))
+        lanes = [self._collection.prefetch(query=vector.tolist(), using="dense", limit=k, filter=keep)]
+        if indices:
+            lanes.append(self._collection.prefetch(query=sparse, using="sparse", limit=k, filter=keep))
+        rrf = models.RrfQuery(rrf=models.Rrf(k=constant + 1))
+        return _named(self._collection.query(prefetch=lanes, query=rrf, limit=2 * k), self._index)[:k]
 
     def _query(self, query: Any, using: str, limit: int, keep: Any) -> list[Any]:
-        return list(self._client.query_points("documents", query=query, using=using, limit=limit, query_filter=keep).points)
+        return self._collection.query(query=query, using=using, limit=limit, query_filter=keep)
 
     def _filter(self, exclude: frozenset[str], where: Metadata) -> Any:
         models = self._models
         rows: list[Any] = [self._index.row_of[doc_id] for doc_id in sorted(exclude)]
-        agree: list[Any] = [models.FieldCondition(key=_key(name), match=models.MatchValue(value=v)) for name, v in where]
+        agree: list[Any] = [models.FieldCondition(key=payload_key(name), match=models.MatchValue(value=v)) for name, v in where]
         seen: list[Any] = [models.HasIdCondition(has_id=rows)] if rows else []
         return models.Filter(must=agree, must_not=seen) if agree or seen else None
 
@@ -214,6 +206,6 @@ class EdgeStore:
     def _filter(self, exclude: frozenset[str], where: Metadata) -> Any:
         edge = self._edge
         rows: set[Any] = {self._index.row_of[doc_id] for doc_id in exclude}
-        agree: list[Any] = [edge.FieldCondition(key=_key(name), match=edge.MatchValue(value)) for name, value in where]
+        agree: list[Any] = [edge.FieldCondition(key=payload_key(name), match=edge.MatchValue(value)) for name, value in where]
         seen: list[Any] = [edge.HasIdCondition(rows)] if rows else []
         return edge.Filter(must=agree, must_not=seen) if agree or seen else None
