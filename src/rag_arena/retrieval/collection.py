@@ -124,9 +124,9 @@ def _point(index: Index, row: int) -> models.PointStruct:
 def _digest(index: Index, exact: bool) -> str:
     """Of all points, in order, and of how they are laid out."""
     digest = hashlib.sha256(f"dense cosine, sparse idf, exact {exact}, {index.dense.shape}".encode())
-    digest.update(index.dense)
+    digest.update(index.dense.data)
     for (indices, values), document in zip(index.sparse, index.documents, strict=True):
         digest.update(f"{len(indices)}{document.metadata}".encode())
-        digest.update(indices)
-        digest.update(values)
+        digest.update(indices.data)
+        digest.update(values.data)
     return digest.hexdigest()[:32]
