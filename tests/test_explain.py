@@ -64,6 +64,15 @@ def test_gold_documents_are_marked_wherever_they_are_listed() -> None:
     ]
 
 
+def test_a_chunk_of_a_gold_document_is_marked_and_its_document_was_seen() -> None:
+    step = {"node": "segment", "doc_id": "d1¶2", "used": ["d1¶2"]}
+    assert [line.strip("│├└─ ") for line in shown([step], gold=("d1", "d3"))[1:4]] == [
+        "segment  doc_id d1¶2 gold",
+        "used: d1¶2 gold",
+        "gold documents never seen",
+    ]
+
+
 def test_without_missed_gold_documents_none_are_told() -> None:
     assert "never seen" not in "\n".join(shown([RETRIEVE], gold=("d1", "d2")))
 

@@ -7,7 +7,7 @@ from rich.markup import escape
 from rich.tree import Tree
 
 from rag_arena.metering import Call
-from rag_arena.records import Document
+from rag_arena.records import Document, document_of
 from rag_arena.wording import count
 
 GOLD = "[green]gold[/green]"
@@ -38,7 +38,7 @@ def path(
         branch = tree.add(_step_line(step, gold))
         for line in (*_found(step, document, gold), *_written(step), *_cost(made)):
             branch.add(line)
-    seen = {hit["doc_id"] for step in trace for hit in step.get("hits", [])}
+    seen = {document_of(hit["doc_id"]) for step in trace for hit in step.get("hits", [])}
     if missed := [doc_id for doc_id in gold if doc_id not in seen]:
         branch = tree.add("[red]gold documents never seen[/red]")
         for doc_id in missed:
@@ -57,7 +57,7 @@ def _step_line(step: Mapping[str, Any], gold: Collection[str]) -> str:
         shown.append(f"by {step['source']}")
     for key, value in step.items():
         if key not in _OWN_PLACE and not isinstance(value, list | dict):
-            mark = f" {GOLD}" if key == "doc_id" and value in gold else ""
+            mark = f" {GOLD}" if key == "doc_id" and value and document_of(value) in gold else ""
             shown.append(f"{key} {_value(value)}{mark}")
     return "  ".join(shown)
 
@@ -73,7 +73,7 @@ def _found(step: Mapping[str, Any], document: Callable[[str], Document], gold: C
         text = escape(strip["text"][:_LONGEST])
         yield f"{_fate(strip)} {escape(strip['doc_id'])} strip {strip['position']}  {strip['p']:.3f}  {text}{_mark(strip, gold)}"
     if "used" in step:
-        marked = [f"{escape(doc_id)} {GOLD}" if doc_id in gold else escape(doc_id) for doc_id in step["used"]]
+        marked = [f"{escape(doc_id)} {GOLD}" if document_of(doc_id) in gold else escape(doc_id) for doc_id in step["used"]]
         yield f"used: {', '.join(marked) or 'nothing'}"
 
 
@@ -123,7 +123,7 @@ def _fate(found: Mapping[str, Any]) -> str:
 
 
 def _mark(found: Mapping[str, Any], gold: Collection[str]) -> str:
-    return f"  {GOLD}" if found["doc_id"] in gold else ""
+    return f"  {GOLD}" if document_of(found["doc_id"]) in gold else ""
 
 
 def _value(value: Any) -> str:

@@ -1,6 +1,6 @@
 """The small records that every layer speaks."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeVar
 
@@ -10,12 +10,28 @@ QuestionType = Literal["multi_hop", "single_hop", "summary"]
 ANSWERED, FAILED = "answered", "failed"  # what became of a question
 TYPED = "typed"  # origin of a setting that nothing has calibrated or trained
 NOT_ASKED = "endpoint: "  # begins the error of a judgement whose judge could not be asked: worth another try
+CHUNK = "¶"  # in the id of a chunk, between its document's and its number
 QUESTION_TYPES: tuple[QuestionType, ...] = ("multi_hop", "single_hop", "summary")
+
+
+def chunk_id(doc_id: str, number: int) -> str:
+    """The id of a document's chunk, numbered from 1."""
+    return f"{doc_id}{CHUNK}{number}"
+
+
+def document_of(doc_id: str) -> str:
+    """The document that a chunk was cut from; of a document that is kept whole, itself."""
+    return doc_id.partition(CHUNK)[0]
+
+
+def documents_of(doc_ids: Iterable[str]) -> list[str]:
+    """The documents of these chunks, each once, in the order in which they first occur."""
+    return list(dict.fromkeys(map(document_of, doc_ids)))
 
 
 @dataclass(frozen=True, slots=True)
 class Document:
-    """One passage of the corpus. Titles are not unique; `doc_id` is. No model sees `metadata`."""
+    """One passage of the corpus, whole or a chunk. Titles are not unique; `doc_id` is. No model sees `metadata`."""
 
     doc_id: str
     title: str

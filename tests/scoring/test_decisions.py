@@ -103,6 +103,13 @@ def test_enough_is_held_against_gold_among_the_documents_it_was_about() -> None:
     assert found["precision"] == 1 / 2
 
 
+def test_a_chunk_is_gold_if_its_document_is() -> None:
+    found = row([went(graded({"g1¶2": 0.9, "a¶1": 0.6}))], "keep", "gold")
+    assert (found["n"], found["precision"]) == (2, 1 / 2)
+    enough = row([went(fetched("a¶1 g2¶3"), verdict_step("assess", ENOUGH, True))], "enough", "gold at hand")
+    assert enough["accuracy"] == 1 / 1
+
+
 # C
 
 
@@ -180,6 +187,11 @@ def test_gold_that_was_retrieved_and_not_used_is_lost() -> None:
     found = path_row(paths)
     assert (found["gold_seen"], found["gold_lost"], found["gold_lost_rate"]) == (2 + 1 + 0, 1 + 1 + 0, 2 / 3)
     assert path_row([went(retrieved="b")])["gold_lost_rate"] is None
+
+
+def test_gold_of_which_one_chunk_was_used_is_not_lost() -> None:
+    found = path_row([went(retrieved="g1¶1 g1¶2 g2¶1", used="g1¶2")])
+    assert (found["gold_seen"], found["gold_lost"]) == (len({"g1", "g2"}), len({"g2"}))
 
 
 def test_corrections_and_changes_are_means_over_the_strategies_that_can_correct() -> None:

@@ -111,3 +111,24 @@ def test_the_reasons_differ():
 )
 def test_a_retrieval_is_good_if_its_first_document_is_gold_acceptable_if_another_is_and_bad_if_none(holds_evidence, label):
     assert retrieval_label(holds_evidence) == label
+
+
+def test_chunks_count_as_their_document_once():
+    used = ["a¶1", "a¶7", "x¶2"]
+    assert recall(used, ["a", "b"]) == 1 / 2
+    assert precision(used, ["a", "b"]) == 1 / 2
+    assert recall_at(["x¶1", "x¶2", "a¶3", "b¶1"], ["a", "b"], 2) == 1 / 2
+    assert reciprocal_rank(["x¶1", "x¶2", "a¶3"], ["a"]) == 1 / 2
+
+
+@pytest.mark.parametrize(
+    ("retrieved", "used", "failure"),
+    [
+        (["x¶1"], [], NOT_RETRIEVED),
+        (["a¶1", "a¶2"], ["a¶1", "a¶2"], PARTLY_RETRIEVED),
+        (["a¶1", "b¶2"], ["a¶1"], NOT_USED),
+        (["a¶1", "b¶2"], ["b¶2", "a¶1"], WRONG),
+    ],
+)
+def test_why_an_answer_failed_is_told_by_the_documents_of_its_chunks(retrieved, used, failure):
+    assert failure_class(False, False, retrieved, used, ["a", "b"]) == failure

@@ -211,6 +211,42 @@ def test_a_search_that_found_nothing_is_bad_and_always_corrected(calibration: Ca
     assert (bad["cut"], bad["recall"]) == (0.9, 1.0)
 
 
+# Chunks
+
+
+CHUNKS = [
+    {"doc_id": "d1¶1", "title": "Rhine", "text": "The Rhine begins in the Alps."},
+    {"doc_id": "d1¶2", "title": "Rhine", "text": "Its cheese is made of milk."},
+    {"doc_id": "d2¶1", "title": "Danube", "text": "The Danube begins in the Black Forest."},
+]
+
+
+@pytest.fixture(scope="module")
+def of_chunks(tuned: Params) -> Calibration:
+    cut = artifacts.table(artifacts.CORPUS, ({**row, "metadata": ()} for row in CHUNKS))
+    return Calibration(tuned, cut, index(cut, tuned.embedder, None))
+
+
+def test_a_chunk_of_a_gold_document_holds_evidence(of_chunks: Calibration) -> None:
+    done = of_chunks({"q1": [("d1¶2", 0.9)], "q2": [("d1¶1", 0.5), ("d2¶1", 0.4)]})
+    assert labels_of(done) == {"q1": "good", "q2": "acceptable"}
+
+
+def test_of_a_gold_document_that_was_not_found_its_nearest_chunk_counts_for_the_sigmoid(
+    of_chunks: Calibration, tuned: Params
+) -> None:
+    values = tuned.model_dump()
+    values["retrieval"]["dense"]["candidates"] = 1
+    done = of_chunks({"q2": [("d2¶1", 0.9)]}, gold={"q2": ["d1", "d2"]}, params=validate(values, "test"))
+    assert [(row["n_relevant"], row["n_other"]) for row in done.sigmoids.to_pylist()] == [(1 + 1, 0), (1 + 1, 0)]
+
+
+def test_a_label_is_about_its_chunk_and_a_yes_about_its_document_too(of_chunks: Calibration) -> None:
+    hits = {"q1": [("d1¶1", 0.9), ("d1¶2", 0.5)]}
+    assert labels_of(of_chunks(hits, [label("q1", "d1¶1", "no")])) == {"q1": "acceptable"}
+    assert labels_of(of_chunks(hits, [label("q1", "d1¶2", "yes")], gold={"q1": ["d2"]})) == {"q1": "good"}
+
+
 # Kinds of which there is none
 
 

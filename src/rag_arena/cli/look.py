@@ -14,7 +14,7 @@ from rag_arena.cli.common import calibrated, params_in_force, router, with_model
 from rag_arena.errors import ArenaError
 from rag_arena.metering import Call
 from rag_arena.params import NO_MODE, load, nearest
-from rag_arena.records import NOT_ASKED, Cell, Document, Metadata
+from rag_arena.records import NOT_ASKED, Cell, Document, Metadata, chunk_id
 from rag_arena.wording import count
 
 app = typer.Typer()
@@ -147,6 +147,10 @@ def trace(
     question = questions[question_id]
     corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
     documents = artifacts.documents(corpus)
+
+    def document(doc_id: str) -> Document:
+        return documents.get(doc_id) or documents[chunk_id(doc_id, 1)]
+
     scores = {
         (row["strategy"], row["retrieval"]): row
         for row in artifacts.read(layout.result("scores"), artifacts.SCORES).to_pylist()
@@ -168,7 +172,7 @@ def trace(
             if row["question_id"] == question_id
         ]
         console.print()
-        console.print(path(str(cell), json.loads(row["trace"]), calls, documents.__getitem__, question["gold_ids"]))
+        console.print(path(str(cell), json.loads(row["trace"]), calls, document, question["gold_ids"]))
         console.print(f"answer: {escape(row['answer'] or '')}" if row["error"] is None else f"failed: {escape(row['error'])}")
         verdict = {True: "correct", False: score["failure"] or "wrong", None: "correctness not known (no judgement)"}
         shown = ", ".join(f"{k} {score[k]:.2f}" for k in ("recall", "precision", "f1", "contains") if score[k] is not None)

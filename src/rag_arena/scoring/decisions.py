@@ -5,7 +5,7 @@ gave a wrong answer. B, `keep`, every grade of every document, against "gold": i
 hand": one at least is among the documents that the verdict was about. C, `grounded`, against "gold in use": one at least stood in
 the prompt that the verdict was about; and the last one of each question against "right answer".
 
-Verdicts and grades of all rounds count.
+Verdicts and grades of all rounds count. A chunk is gold if its document is.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_arena.decisions import ENOUGH, GROUNDED, KEEP, RETRIEVE
-from rag_arena.records import Cell
+from rag_arena.records import Cell, document_of
 from rag_arena.scoring.groups import ALL, groups
 from rag_arena.scoring.verdicts import Verdict, quality
 
@@ -102,4 +102,4 @@ def _verdict(step: Step, truth: bool | None) -> Verdict:
 
 
 def _any_gold(doc_ids: Sequence[str], path: Path) -> bool | None:
-    return not path.gold.isdisjoint(doc_ids) if path.gold else None
+    return not path.gold.isdisjoint(map(document_of, doc_ids)) if path.gold else None

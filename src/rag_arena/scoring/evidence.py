@@ -1,8 +1,8 @@
-"""Scores of retrieved documents against the gold ones, and why an answer failed."""
+"""Scores of retrieved documents against the gold ones, and why an answer failed. A chunk counts as its document."""
 
 from collections.abc import Collection, Sequence
 
-from rag_arena.records import FAILED
+from rag_arena.records import FAILED, document_of, documents_of
 
 NOT_RETRIEVED = "evidence not retrieved"
 PARTLY_RETRIEVED = "evidence partly retrieved"
@@ -13,22 +13,22 @@ GOOD, ACCEPTABLE, BAD = "good", "acceptable", "bad"
 
 def recall(used: Collection[str], gold: Collection[str]) -> float | None:
     """|used and gold| / |gold|; None without gold documents."""
-    return len(set(used) & set(gold)) / len(set(gold)) if gold else None
+    return len(_distinct(used) & set(gold)) / len(set(gold)) if gold else None
 
 
 def precision(used: Collection[str], gold: Collection[str]) -> float | None:
     """|used and gold| / |used|; None when nothing was used or there are no gold documents."""
-    return len(set(used) & set(gold)) / len(set(used)) if used and gold else None
+    return len(_distinct(used) & set(gold)) / len(_distinct(used)) if used and gold else None
 
 
 def recall_at(ranking: Sequence[str], gold: Collection[str], k: int) -> float:
-    """Share of the gold documents among the first k."""
-    return len(set(ranking[:k]) & set(gold)) / len(set(gold))
+    """Share of the gold documents among the first k distinct documents."""
+    return len(set(documents_of(ranking)[:k]) & set(gold)) / len(set(gold))
 
 
 def reciprocal_rank(ranking: Sequence[str], gold: Collection[str]) -> float:
-    """1 / rank of the first gold document, 0 if none is there."""
-    return next((1.0 / rank for rank, doc_id in enumerate(ranking, 1) if doc_id in gold), 0.0)
+    """1 / rank of the first gold document among the distinct ones, 0 if none is there."""
+    return next((1.0 / rank for rank, doc_id in enumerate(documents_of(ranking), 1) if doc_id in gold), 0.0)
 
 
 def retrieval_label(holds_evidence: Sequence[bool | None]) -> str | None:
@@ -57,6 +57,10 @@ def failure_class(
         return FAILED
     if correct is None or correct or not gold:
         return None
-    if not set(gold) <= set(retrieved):
-        return PARTLY_RETRIEVED if set(gold) & set(retrieved) else NOT_RETRIEVED
-    return WRONG if set(gold) <= set(used) else NOT_USED
+    if not set(gold) <= _distinct(retrieved):
+        return PARTLY_RETRIEVED if set(gold) & _distinct(retrieved) else NOT_RETRIEVED
+    return WRONG if set(gold) <= _distinct(used) else NOT_USED
+
+
+def _distinct(doc_ids: Collection[str]) -> set[str]:
+    return set(map(document_of, doc_ids))

@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from rag_arena.records import Cell
+from rag_arena.records import Cell, documents_of
 from rag_arena.scoring.decisions import Path, whether_to_retrieve
 from rag_arena.scoring.groups import ALL, groups, mean
 
@@ -14,8 +14,9 @@ def path_rows(cell: Cell, paths: Sequence[Path]) -> Iterator[dict[str, Any]]:
         chosen = [path for path in paths if group in (ALL, path.question_type)]
         retrieve = [verdict for path in chosen if (verdict := whether_to_retrieve(path)) is not None]
         rounds = [sum("hits" in step for step in path.trace) for path in chosen]
-        seen = sum(len(path.gold.intersection(path.retrieved)) for path in chosen)
-        lost = sum(len(path.gold.intersection(path.retrieved).difference(path.used)) for path in chosen)
+        found = [path.gold.intersection(documents_of(path.retrieved)) for path in chosen]
+        seen = sum(map(len, found))
+        lost = sum(len(gold.difference(documents_of(path.used))) for gold, path in zip(found, chosen, strict=True))
         yield {
             "strategy": cell.strategy,
             "retrieval": cell.retrieval,

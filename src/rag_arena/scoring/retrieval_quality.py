@@ -7,6 +7,7 @@ from typing import Any
 import pyarrow as pa
 
 from rag_arena.artifacts import hits_of
+from rag_arena.records import documents_of
 from rag_arena.scoring import evidence
 from rag_arena.scoring.groups import groups, mean, of
 
@@ -14,8 +15,8 @@ Rankings = Mapping[str, Mapping[str, list[str]]]  # document ids of each mode an
 
 
 def ranking(hits: pa.Table) -> dict[str, list[str]]:
-    """Document ids of each question, best first, of a mode's hits."""
-    return {question_id: [hit.doc_id for hit in found] for question_id, found in hits_of(hits).items()}
+    """Distinct document ids of each question, best first, of a mode's hits."""
+    return {question_id: documents_of(hit.doc_id for hit in found) for question_id, found in hits_of(hits).items()}
 
 
 def retrieval_quality(rankings: Rankings, questions: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:

@@ -11,7 +11,7 @@ from rag_arena import artifacts, rerankers
 from rag_arena.errors import ArenaError
 from rag_arena.params import Params, Sigmoid
 from rag_arena.progress import track
-from rag_arena.records import Document
+from rag_arena.records import Document, document_of, documents_of
 from rag_arena.retrieval.retriever import Retrievers
 from rag_arena.scoring import evidence, sigmoid
 from rag_arena.scoring.cuts import Scored, precision_recall, youden
@@ -124,13 +124,19 @@ def _first_passes(
     said = {(row.question_id, row.doc_id): row.verdict for row in labels if row.verdict is not None}
     found, asked = artifacts.hits_of(hits), set(sample["question_id"].to_pylist())
     chosen = [row for row in questions.to_pylist() if row["question_id"] in asked]
+    chunks: dict[str, list[str]] = {}
+    for doc_id in corpus["doc_id"].to_pylist():
+        chunks.setdefault(document_of(doc_id), []).append(doc_id)
     for row in track(f"calibrate {mode}", chosen, len(chosen)):
         question_id, text, where = row["question_id"], row["question"], tuple(row["where"])
         ranking = {hit.doc_id: hit.cosine for hit in found.get(question_id, [])}
         own = {doc_id: verdict for (asked, doc_id), verdict in said.items() if asked == question_id}
-        gold = {*row["gold_ids"], *own} - {doc_id for doc_id, verdict in own.items() if not verdict}
-        pool = {*ranking, *(hit.doc_id for hit in candidates.search(text, depth, where=where)), *gold, *own}
-        truth = {doc_id: own.get(doc_id, doc_id in gold if row["gold_ids"] else None) for doc_id in sorted(pool)}
+        said_yes = documents_of(doc_id for doc_id, verdict in own.items() if verdict)
+        gold = {*row["gold_ids"], *said_yes} - {doc_id for doc_id, verdict in own.items() if not verdict}
+        pool = {*ranking, *(hit.doc_id for hit in candidates.search(text, depth, where=where)), *own}
+        unseen = gold.difference(documents_of(pool))
+        pool |= {_nearest(opened, text, chunks[doc_id]) for doc_id in unseen}
+        truth = {i: own.get(i, document_of(i) in gold if row["gold_ids"] else None) for i in sorted(pool)}
         scores = _scores(opened, text, list(truth), ranking)
         top, further = list(ranking)[:k], list(ranking)[k:wide]
         other = [hit.doc_id for hit in second_lane.search(text, wide, frozenset(top), where)]
@@ -142,6 +148,12 @@ def _first_passes(
             _correction(further, top, gold, opened.index.document),
             _correction(other, top, gold, opened.index.document),
         )
+
+
+def _nearest(opened: Retrievers, question: str, doc_ids: Sequence[str]) -> str:
+    """Of a document's chunks the one most similar to the question."""
+    cosines = opened.cosines(question, doc_ids)
+    return max(zip(cosines, doc_ids, strict=True))[1]
 
 
 def _scores(
