@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_arena import artifacts
+from rag_arena.params import RagRouter
 from rag_arena.scoring.answers import contains, normalise
 from rag_arena.sources.ragrouter import load
 from rag_arena.stages.sample import sample
@@ -15,7 +16,7 @@ DEMO = Path(__file__).parent.parent / "data" / "demo"
 
 @pytest.fixture(scope="module")
 def loaded():
-    return load(DEMO)
+    return load(RagRouter(kind="ragrouter", name="demo", path=str(DEMO), licence="CC-BY-4.0"))
 
 
 @pytest.fixture(scope="module")

@@ -8,7 +8,7 @@ from pydantic import BaseModel
 
 from rag_arena import strategies
 from rag_arena.errors import ArenaError
-from rag_arena.params import NO_MODE, Params, load, validate
+from rag_arena.params import NO_MODE, Dataset, Params, load, validate
 from rag_arena.records import Cell
 
 ABSENT = object()
@@ -21,6 +21,8 @@ def changed(params: Params, key: str, value: Any) -> dict[str, Any]:
     *above, last = key.split(".")
     section = values
     for part in above:
+        if section[part] is None:
+            section[part] = {}
         section = section[part]
     if value is ABSENT:
         del section[last]
@@ -46,6 +48,7 @@ def fields(model: type[BaseModel], prefix: str = "") -> Iterator[tuple[str, Any,
 
 
 SECTIONS = [key for key, _, below in fields(Params) if below is not None]
+KINDS = get_args(get_args(Dataset)[0])
 VALUES = {key: field for key, field, below in fields(Params) if below is None}
 
 
@@ -317,3 +320,41 @@ def test_a_key_written_twice_is_refused(params, tmp_path):
 def test_labels_for_a_router_that_no_strategy_has_are_refused(params: Params):
     message = refusal(params, "silver", {**params.silver.model_dump(), "questions": 2, "settings": {}})
     assert message.startswith("params.yaml: silver: questions are to be labelled and no strategy has a router: choose adaptive")
+
+
+def test_an_unknown_kind_of_dataset_is_refused_with_the_nearest(params):
+    dataset = {**params.dataset.model_dump(), "kind": "hotpot"}
+    assert refusal(params, "dataset", dataset) == "params.yaml: dataset.kind: 'hotpot' does not exist; did you mean hotpotqa?"
+
+
+def test_an_unknown_kind_of_dataset_near_to_none_is_refused_with_all_known_ones(params):
+    message = refusal(params, "dataset", {**params.dataset.model_dump(), "kind": "qqqq"})
+    assert message.startswith("params.yaml: dataset.kind: 'qqqq' does not exist; known: ragrouter, ")
+
+
+def test_a_dataset_without_a_kind_is_refused(params):
+    assert refusal(params, "dataset.kind", ABSENT) == "params.yaml: key dataset.kind is missing"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_an_unknown_key_of_a_kind_of_dataset_is_answered_with_the_nearest(params, kind):
+    dataset = {**params.dataset.model_dump(), "kind": get_args(kind.model_fields["kind"].annotation)[0], "license": "none"}
+    assert refusal(params, "dataset", dataset) == "params.yaml: unknown key dataset.license; did you mean licence?"
+
+
+@pytest.mark.parametrize("kind", KINDS, ids=lambda kind: kind.__name__)
+def test_every_value_of_a_kind_of_dataset_is_described(kind):
+    assert [name for name, field in kind.model_fields.items() if not field.description] == []
+
+
+@pytest.mark.parametrize(
+    ("chunking", "message"),
+    [
+        ({"characters": 0, "overlap": 0}, "dataset.chunking.characters: Input should be greater than or equal to 1 (got 0)"),
+        ({"characters": 9, "overlap": 9}, "dataset.chunking: overlap must be less than characters"),
+        ({"characters": 9, "overlaps": 1}, "unknown key dataset.chunking.overlaps; did you mean overlap?"),
+        ({"characters": 9}, "key dataset.chunking.overlap is missing"),
+    ],
+)
+def test_chunking_must_move_on_through_a_text(params, chunking, message):
+    assert refusal(params, "dataset.chunking", chunking) == f"params.yaml: {message}"

@@ -13,7 +13,7 @@ from typing import Any
 
 import openai
 
-from rag_arena import layout, strategies
+from rag_arena import layout, sources, strategies
 from rag_arena.compose import drift
 from rag_arena.embedders import load as load_embedder
 from rag_arena.errors import ArenaError
@@ -21,7 +21,6 @@ from rag_arena.llm import embedded
 from rag_arena.llm.client import explain, request_settings
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.params import Llm, Params, load
-from rag_arena.sources import ragrouter
 from rag_arena.wording import count
 
 FREE_GB = 2.0
@@ -135,7 +134,7 @@ def _configuration(params: Params) -> str:
 
 
 def _dataset(params: Params) -> str:
-    loaded = ragrouter.load(Path(params.dataset.path))
+    loaded = sources.load(params.dataset)
     unresolved = f", {count(len(loaded.unresolved), 'supporting fact')} unresolved" if loaded.unresolved else ""
     return (
         f"{params.dataset.path}: {count(len(loaded.corpus), 'document')}, {count(len(loaded.questions), 'question')}{unresolved}"

@@ -105,11 +105,11 @@ def _first_changed(rows: list[dict[str, Any]], **changes: Any) -> str:
         ("Corpus.json", b'{"id": "caf\xe9"}\n', r"Corpus\.json: byte 11 is not UTF-8; convert the file to UTF-8"),
         ("Corpus.json", lines([*corpus_rows(), corpus_rows()[0]]), r"Corpus\.json:5: document id 'd1' occurs twice; .*unique"),
         ("Corpus.json", _first_changed(corpus_rows(), context=" "), r"Corpus\.json:1: context or text is missing or empty"),
-        ("Corpus.json", "", r"Corpus\.json: no documents; the corpus is empty"),
+        ("Corpus.json", "", r"Corpus\.json: no documents; the file is empty"),
         (
             "Question.json",
             _first_changed(question_rows(), supporting_facts=[{"doc_id": "d9"}]),
-            r"Question\.json:1: gold document 'd9' is not in Corpus\.json",
+            r"Question\.json:1: gold document 'd9' is not in the corpus",
         ),
         (
             "Question.json",

@@ -80,5 +80,6 @@ def _files(workspace: Workspace, dep: str, outs: list[str]) -> list[str]:
     folder = workspace.folder / dep
     if inside or not folder.is_dir():
         return inside or [dep]
-    files = [p for p in folder.rglob("*") if p.suffix in (".py", ".md")]
-    return [str(p.relative_to(workspace.folder)) for p in files]
+    if not folder.is_relative_to(workspace.folder):  # the dataset, of which every file counts
+        return [str(p) for p in folder.rglob("*") if p.is_file()]
+    return [str(p.relative_to(workspace.folder)) for p in folder.rglob("*") if p.suffix in (".py", ".md")]

@@ -5,7 +5,9 @@ from typing import Any
 import pytest
 
 from rag_arena.errors import ArenaError
-from rag_arena.sources.ragrouter import Loaded, load
+from rag_arena.params import RagRouter
+from rag_arena.sources import ragrouter
+from rag_arena.sources.table import Loaded
 
 CORPUS = [
     {"id": 0, "title": "Green", "context": "Green is a colour between blue and yellow."},
@@ -19,6 +21,10 @@ QUESTION = {
     "supporting_facts": [{"doc_id": 2, "text": "Lyon lies where the Rhône meets the Saône."}],
     "type": "single_hop",
 }
+
+
+def load(folder: Path) -> Loaded:
+    return ragrouter.load(RagRouter(kind="ragrouter", name="test", path=str(folder), licence="none"))
 
 
 def lines(rows: list[Any]) -> str:
@@ -222,7 +228,7 @@ def test_text_that_is_not_utf_8_is_refused(tmp_path, name, key):
 
 @pytest.mark.parametrize("content", ["", "\n \n", "[]", "\ufeff"])
 def test_an_empty_corpus_is_refused(tmp_path, content):
-    assert refusal(tmp_path, corpus=content) == "Corpus.json: no documents; the corpus is empty"
+    assert refusal(tmp_path, corpus=content) == "Corpus.json: no documents; the file is empty"
 
 
 @pytest.mark.parametrize("content", ["", "\n \n", "[]", "\ufeff"])
@@ -280,6 +286,11 @@ def test_a_document_id_that_occurs_twice_is_refused(tmp_path):
     assert refusal(tmp_path, corpus=lines(repeated)) == "Corpus.json:4: document id '2' occurs twice; ids must be unique"
 
 
+def test_a_document_id_that_looks_like_that_of_a_chunk_is_refused(tmp_path):
+    said = "document id 'a¶1' holds ¶, which marks chunks; write another character"
+    assert refusal(tmp_path, corpus=lines([*CORPUS, {"id": "a¶1", "context": "x"}])) == f"Corpus.json:4: {said}"
+
+
 def test_a_question_id_that_occurs_twice_is_refused(tmp_path):
     assert (
         refusal(tmp_path, questions=lines([QUESTION] * 2)) == "Question.json:2: question id 'q1' occurs twice; ids must be unique"
@@ -289,7 +300,7 @@ def test_a_question_id_that_occurs_twice_is_refused(tmp_path):
 @pytest.mark.parametrize("doc_id", [3, "3", -1, "", "Lyon"])
 def test_a_gold_id_that_is_not_in_the_corpus_is_refused(tmp_path, doc_id):
     asked = QUESTION | {"supporting_facts": [{"doc_id": doc_id}]}
-    assert refusal(tmp_path, questions=lines([asked])) == f"Question.json:1: gold document {str(doc_id)!r} is not in Corpus.json"
+    assert refusal(tmp_path, questions=lines([asked])) == f"Question.json:1: gold document {str(doc_id)!r} is not in the corpus"
 
 
 def test_an_unknown_question_type_is_refused_with_the_known_ones(tmp_path):

@@ -11,6 +11,7 @@ rule calibrate:
         code=code(
             "artifacts",
             *RETRIEVAL_CODE,
+            "records.py",
             *(f"scoring/{f}.py" for f in ("cuts", "evidence", "sigmoid")),
             "sources/labels.py",
             "stages/calibrate.py",

@@ -32,6 +32,12 @@ def code(*places):
     return [str(f) for f in files if f.suffix in (".py", ".md")]
 
 
+def files_of(place):
+    """A file, or the files below a folder: the user's dataset, which both runners track whole."""
+    below = [str(f) for f in sorted(Path(place).rglob("*")) if f.is_file()]
+    return below or [place]
+
+
 STAGES = [
     *("download", "index", "sample", "judge_truth", "aggregate"),
     *(

@@ -2,9 +2,8 @@
 rule download:
     input:
         stale=".snakemake/stale/download",
-        corpus=f"{config['dataset']['path']}/Corpus.json",
-        questions=f"{config['dataset']['path']}/Question.json",
-        code=code("artifacts", "sources", "stages/download.py"),
+        dataset=files_of(config["dataset"]["path"]),
+        code=code("artifacts", "records.py", "sources", "stages/download.py"),
     output:
         "data/corpus.parquet",
         "data/questions.parquet",

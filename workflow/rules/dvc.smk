@@ -10,10 +10,10 @@ from pathlib import Path
 import psutil
 from filelock import FileLock, Timeout
 
-from rag_arena import layout
+from rag_arena import layout, sources
 from rag_arena.compose import drift
 from rag_arena.errors import ArenaError
-from rag_arena.sources import labels, ragrouter
+from rag_arena.sources import labels
 from rag_arena.wording import count
 
 STALE = Path(".snakemake/stale")
@@ -111,7 +111,7 @@ if workflow.is_main_process:
     try:
         RUN_LOCK.acquire(timeout=0)
         # a rule whose input is gone would be left out in silence, and old numbers shown as new
-        ragrouter.check(Path(config["dataset"]["path"]))
+        sources.check(PARAMS.dataset)
         labels.read(layout.LABELS)
         if changed := drift(Path("conf"), Path("params.yaml")):
             print(

@@ -7,6 +7,7 @@ from rag_arena.errors import ArenaError
 from rag_arena.params import load
 
 try:
-    strategies.check(load(Path("params.yaml")))
+    PARAMS = load(Path("params.yaml"))
+    strategies.check(PARAMS)
 except ArenaError as error:
     sys.exit(f"arena: {error}")

@@ -20,6 +20,7 @@ rule aggregate:
         code=code(
             "artifacts",
             "decisions.py",
+            "records.py",
             "scoring/answers.py",
             "scoring/board.py",
             "scoring/decisions.py",

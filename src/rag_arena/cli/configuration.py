@@ -5,11 +5,10 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
-import yaml
 
-from rag_arena import artifacts, layout, strategies
+from rag_arena import artifacts, layout, sources, strategies
 from rag_arena import compose as composing
-from rag_arena.sources import ragrouter
+from rag_arena.params import parse
 
 app = typer.Typer()
 
@@ -28,7 +27,7 @@ def compose(
         typer.echo("\n".join(drift) if drift else "params.yaml agrees with conf/")
         raise typer.Exit(1 if drift else 0)
     new = composing.compose(layout.CONF, overrides or [])
-    ragrouter.check(Path(yaml.safe_load(new)["dataset"]["path"]))
+    sources.check(parse(new.encode(), str(layout.PARAMS)).dataset)
     for line in composing.differences(old, new):
         typer.echo(line)
     if new != old:

@@ -1,6 +1,6 @@
 """The typed form of params.yaml."""
 
-from rag_arena.params.dataset import Dataset
+from rag_arena.params.dataset import Chunking, Dataset, HotpotQa, RagRouter, Synthetic, TwoWiki
 from rag_arena.params.llm import Endpoint, Llm, Price, Transport, Web
 from rag_arena.params.nearest import nearest
 from rag_arena.params.reading import load, parse, read, section, validate
@@ -25,10 +25,12 @@ __all__ = [
     "NO_MODE",
     "Bm25",
     "Calibration",
+    "Chunking",
     "Dataset",
     "Embedder",
     "Endpoint",
     "Grid",
+    "HotpotQa",
     "Hybrid",
     "HybridRerank",
     "Judge",
@@ -42,6 +44,7 @@ __all__ = [
     "Percentile",
     "Positive",
     "Price",
+    "RagRouter",
     "Relevance",
     "Report",
     "Reranker",
@@ -53,8 +56,10 @@ __all__ = [
     "Sigmoid",
     "Silver",
     "Store",
+    "Synthetic",
     "Threshold",
     "Transport",
+    "TwoWiki",
     "Web",
     "calibrated",
     "load",

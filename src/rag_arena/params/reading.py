@@ -1,8 +1,8 @@
 """params.yaml, read and checked; refusals name the key, and for an unknown key the nearest known one."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_args
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -90,20 +90,45 @@ def _disagreements(ours: Any, theirs: Any, key: str) -> Iterator[tuple[str, Any,
 def _explain(error: ValidationError, model: type[BaseModel], prefix: str) -> str:
     # an unknown key first: it may be the misspelt form of one that is missing
     first = min(error.errors(), key=lambda found: found["type"] != "extra_forbidden")
-    key = prefix + ".".join(str(part) for part in first["loc"])
+    names, above = _place(model, first["loc"])
+    key = prefix + ".".join(names)
     if first["type"] == "extra_forbidden":
-        return f"unknown key {key}{nearest(str(first['loc'][-1]), _siblings(model, first['loc'][:-1]))}"
+        return f"unknown key {key}{nearest(names[-1], list(above.model_fields))}"
     if first["type"] == "missing":
         return f"key {key} is missing"
+    if first["type"] == "union_tag_not_found":
+        return f"key {key}.{_unquoted(first)} is missing"
+    if first["type"] == "union_tag_invalid":
+        known = [tag.strip(" '") for tag in first["ctx"]["expected_tags"].split(",")]
+        return f"{key}.{_unquoted(first)}: {first['ctx']['tag']!r} does not exist{nearest(first['ctx']['tag'], known)}"
     message = first["msg"].removeprefix("Value error, ")
     if isinstance(first["input"], dict) and len(first["input"]) > 1:  # the message names the keys; all values would say too much
         return f"{key.rstrip('.')}: {message}" if key else message
     return f"{key}: {message} (got {first['input']!r})"
 
 
-def _siblings(model: Any, location: tuple[int | str, ...]) -> list[str]:
-    for part in location:
-        annotation = model.model_fields[part].annotation
-        options = [a for a in getattr(annotation, "__args__", (annotation,)) if isinstance(a, type) and issubclass(a, BaseModel)]
-        model = options[0]
-    return list(model.model_fields)
+def _unquoted(error: Mapping[str, Any]) -> str:
+    return str(error["ctx"]["discriminator"]).strip("'")
+
+
+def _place(model: type[BaseModel], location: Sequence[int | str]) -> tuple[list[str], type[BaseModel]]:
+    """The keys that lead to an error, and the section of the last one.
+
+    Where a section is a union told apart by one of its keys, pydantic's location holds that key's value as well.
+    """
+    names: list[str] = []
+    rest = list(location)
+    while rest:
+        names.append(str(rest.pop(0)))
+        field = model.model_fields.get(names[-1])
+        if field is None or not rest:
+            break
+        options = (field.annotation, *get_args(field.annotation))
+        sections = [option for option in options if isinstance(option, type) and issubclass(option, BaseModel)]
+        if field.discriminator is not None:
+            tag, key = rest.pop(0), str(field.discriminator)
+            sections = [s for s in sections if tag in get_args(s.model_fields[key].annotation)]
+        if not sections:
+            break
+        model = sections[0]
+    return [*names, *map(str, rest)], model
