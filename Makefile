@@ -58,4 +58,4 @@ lock:
 	    --override requirements.overrides requirements.in -o requirements.lock
 
 clean:
-	rm -rf data/*.parquet data/sample data/retrieved data/calibrated data/routers data/resolved data/runs data/judged results/*.parquet results/*.csv logs .snakemake
+	rm -rf data/*.parquet data/index.parts data/sample data/retrieved data/calibrated data/routers data/resolved data/runs data/judged results/*.parquet results/*.csv logs .snakemake

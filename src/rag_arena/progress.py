@@ -18,13 +18,13 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
-def bar(label: str, total: int) -> Iterator[Callable[[], None]]:
-    """A bar that the yielded function moves on by one."""
+def bar(label: str, total: int) -> Iterator[Callable[..., None]]:
+    """A bar that the yielded function moves on, by one or by as many as it is given."""
     console = Console(file=sys.stderr)
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), _Rate(), TimeRemainingColumn())
     with Progress(*columns, console=console, disable=not console.is_terminal) as progress:
         task = progress.add_task(label, total=total)
-        yield lambda: progress.advance(task)
+        yield lambda done=1: progress.advance(task, done)
 
 
 def track(label: str, items: Iterable[T], total: int) -> Iterator[T]:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from rag_arena import embedders
+from rag_arena.embedders.bm25 import Bm25
 from rag_arena.embedders.minilm import MiniLm
 from rag_arena.errors import ArenaError
 
@@ -67,28 +68,10 @@ def test_a_text_is_cut_after_max_tokens(params):
     assert embedder.dense("cat " * 6).tobytes() == embedder.dense("cat " * 6 + "dog").tobytes()
 
 
-def test_a_term_of_the_query_is_the_same_dimension_in_the_document(embedder):
-    document, query = embedder.sparse_document("The cat sat on the mat."), embedder.sparse_query("cat")
-    assert len(query.indices) == 1
-    assert set(query.indices) < set(document.indices)
-
-
-def test_each_term_of_a_query_weighs_one(embedder):
-    assert embedder.sparse_query("cat cat mat").values == [1.0, 1.0]
-
-
-def test_a_document_term_has_its_bm25_weight(params, embedder):
-    bm25 = params.embedder.bm25
-    words = ["cat", "cat", "mat"]
-    weights = dict(zip(*(lambda s: (s.indices, s.values))(embedder.sparse_document(" ".join(words))), strict=True))
-    length = 1 - bm25.b + bm25.b * len(words) / bm25.average_words
-    assert weights[embedder.sparse_query("cat").indices[0]] == pytest.approx(2 * (bm25.k + 1) / (2 + bm25.k * length))
-    assert weights[embedder.sparse_query("mat").indices[0]] == pytest.approx(1 * (bm25.k + 1) / (1 + bm25.k * length))
-
-
-@pytest.mark.parametrize("text", ["", "the of and", "?!"])
-def test_a_text_without_terms_has_no_sparse_weights(embedder, text):
-    assert (list(embedder.sparse_query(text).indices), list(embedder.sparse_document(text).indices)) == ([], [])
+def test_a_documents_vectors_are_its_dense_one_and_its_bm25_weights(params, embedder):
+    [[first], [second]] = embedder.documents([[TEXTS[0]], [TEXTS[1]]])
+    assert first.dense.tobytes() == embedder.dense(TEXTS[0]).tobytes()
+    assert second.sparse.indices == Bm25(params.embedder.bm25).document(TEXTS[1]).indices
 
 
 def test_equal_settings_have_one_identity(params, embedder):

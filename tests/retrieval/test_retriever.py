@@ -39,7 +39,7 @@ def embedder(params):
 @pytest.fixture(scope="module")
 def index(embedder) -> Index:
     documents = tuple(Document(f"d{i}", title, text) for i, (title, text) in enumerate(PASSAGES.items()))
-    sparse = [embedder.sparse_document(d.full_text) for d in documents]
+    sparse = [each.sparse for each in next(embedder.documents([[d.full_text for d in documents]]))]
     dense = np.stack([embedder.dense(d.full_text) for d in documents])
     return Index(documents, dense, tuple((np.array(s.indices, np.uint32), np.array(s.values, np.float32)) for s in sparse))
 

@@ -1,5 +1,6 @@
 import math
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -286,3 +287,12 @@ def test_every_document_of_a_large_index_is_held(backend):
 def test_an_index_knows_its_documents_by_id(three):
     assert [three.row_of[i] for i in "abc"] == [0, 1, 2]
     assert three.document("b") is three.documents[1]
+
+
+def test_terms_weigh_by_inverse_document_frequency_only_where_the_index_wants_it(backend):
+    # the term 1 is in two documents of three, the term 2 in one: as BM25 the rarer counts more, as learnt weights it does not
+    held = index([at_angle(0.9), at_angle(0.5), at_angle(0.1)], [([1], [3.0]), ([1], [1.0]), ([2], [2.0])], ["a", "b", "c"])
+    as_bm25, as_learnt = (opened(backend, replace(held, idf=idf)).sparse([1, 2], [1.0, 1.0], 2, NONE) for idf in (True, False))
+    assert as_learnt == [("a", pytest.approx(3.0)), ("c", pytest.approx(2.0))]
+    idf = [math.log(1 + (3 - n + 0.5) / (n + 0.5)) for n in (1, 2)]
+    assert as_bm25 == [("c", pytest.approx(2.0 * idf[0], rel=1e-5)), ("a", pytest.approx(3.0 * idf[1], rel=1e-5))]

@@ -53,7 +53,8 @@ def other(settings):
 def test_each_document_has_the_vectors_of_its_title_and_text(settings, built):
     embedder = embedders.load(settings)
     text = "Niger River\nIt bends south near Timbuktu."
-    sparse = embedder.sparse_document(text)
+    [[embedded]] = embedder.documents([[text]])
+    sparse = embedded.sparse
     assert built.to_pylist()[1] == {
         "doc_id": "2",
         "text_sha256": hashlib.sha256(text.encode()).hexdigest(),
@@ -118,7 +119,7 @@ def test_an_earlier_index_that_names_no_embedder_is_not_used(settings, built):
 
 
 def test_corpus_and_index_are_joined_row_by_row(settings, built):
-    joined = join(corpus(), built, embedders.load(settings).identity)
+    joined = join(corpus(), built, embedders.load(settings))
     assert [d.doc_id for d in joined.documents] == ["1", "2", "3"]
     assert joined.document("2").text == ROWS[0]["text"]
     assert joined.dense.dtype == np.float32
@@ -130,7 +131,7 @@ def test_corpus_and_index_are_joined_row_by_row(settings, built):
 @pytest.mark.parametrize("metadata", [None, {"arena.embedder": "glove"}])
 def test_an_index_of_another_embedder_is_refused(settings, built, metadata):
     with pytest.raises(ArenaError, match=r"^data/index\.parquet: built by another embedder \(.*\); run `dvc repro index`$"):
-        join(corpus(), built.replace_schema_metadata(metadata), embedders.load(settings).identity)
+        join(corpus(), built.replace_schema_metadata(metadata), embedders.load(settings))
 
 
 @pytest.mark.parametrize(
@@ -140,4 +141,4 @@ def test_an_index_of_another_embedder_is_refused(settings, built, metadata):
 )
 def test_an_index_of_another_corpus_is_refused(settings, built, table):
     with pytest.raises(ArenaError, match=r"^data/index\.parquet: built from another corpus; run `dvc repro index`$"):
-        join(table, built, embedders.load(settings).identity)
+        join(table, built, embedders.load(settings))

@@ -43,7 +43,7 @@ def recorded(hits: Mapping[str, Sequence[Hit]]) -> RecordedRetriever:
 def index_of(documents: Sequence[Document], params: Params) -> Index:
     embedder = embedders.load(params.embedder)
     dense = np.stack([embedder.dense(d.full_text) for d in documents])
-    sparse = [embedder.sparse_document(d.full_text) for d in documents]
+    sparse = [each.sparse for each in next(embedder.documents([[d.full_text for d in documents]]))]
     return Index(tuple(documents), dense, tuple((np.array(s.indices, np.uint32), np.array(s.values, np.float32)) for s in sparse))
 
 

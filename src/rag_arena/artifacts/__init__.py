@@ -1,6 +1,7 @@
 """Artifacts: their schemas, their files, and their rows as records."""
 
 from rag_arena.artifacts.files import read, table, write
+from rag_arena.artifacts.parts import Parts
 from rag_arena.artifacts.rows import documents, hits_of, questions_of
 from rag_arena.artifacts.schemas import (
     ANSWERS,
@@ -35,6 +36,7 @@ from rag_arena.artifacts.schemas import (
     SILVER,
     THRESHOLDS,
     TIMINGS,
+    VECTORS,
     Artifact,
 )
 
@@ -71,7 +73,9 @@ __all__ = [
     "SILVER",
     "THRESHOLDS",
     "TIMINGS",
+    "VECTORS",
     "Artifact",
+    "Parts",
     "documents",
     "hits_of",
     "questions_of",

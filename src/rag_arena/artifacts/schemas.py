@@ -50,6 +50,11 @@ INDEX = _artifact(
         "sparse_values": pa.list_(pa.float32()),
     },
 )
+VECTORS = _artifact(
+    "vectors",
+    ("text_sha256",),
+    {field.name: field.type for field in INDEX.schema if field.name != "doc_id"},
+)
 SAMPLE = _artifact(
     "sample",
     ("question_id",),

@@ -46,7 +46,9 @@ def index() -> None:
             previous = artifacts.read(layout.INDEX, artifacts.INDEX)
         except ArenaError as error:
             typer.echo(f"{error}; building it from scratch", err=True)
-    save(layout.INDEX, index(artifacts.read(layout.CORPUS, artifacts.CORPUS), params.embedder, previous))
+    parts = artifacts.Parts(layout.INDEX_PARTS, artifacts.VECTORS)
+    save(layout.INDEX, index(artifacts.read(layout.CORPUS, artifacts.CORPUS), params.embedder, previous, parts))
+    parts.clear()
 
 
 @app.command()

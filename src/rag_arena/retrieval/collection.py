@@ -96,7 +96,7 @@ class Collection:
             self._client.create_collection(
                 self._name,
                 vectors_config={"dense": models.VectorParams(size=dimensions, distance=models.Distance.COSINE)},
-                sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF)},
+                sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF if index.idf else None)},
                 hnsw_config=models.HnswConfigDiff(m=0) if self._exact else None,
                 shard_number=1,  # inverse document frequency is counted per shard
             )
@@ -123,7 +123,7 @@ def _point(index: Index, row: int) -> models.PointStruct:
 
 def _digest(index: Index, exact: bool) -> str:
     """Of all points, in order, and of how they are laid out."""
-    digest = hashlib.sha256(f"dense cosine, sparse idf, exact {exact}, {index.dense.shape}".encode())
+    digest = hashlib.sha256(f"dense cosine, sparse idf {index.idf}, exact {exact}, {index.dense.shape}".encode())
     digest.update(index.dense.data)
     for (indices, values), document in zip(index.sparse, index.documents, strict=True):
         digest.update(f"{len(indices)}{document.metadata}".encode())

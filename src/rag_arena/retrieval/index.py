@@ -11,18 +11,22 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from rag_arena import artifacts
-from rag_arena.embedders import Floats
+from rag_arena.embedders import Embedder, Floats
 from rag_arena.errors import ArenaError
 from rag_arena.records import Document
 
 
 @dataclass(frozen=True)
 class Index:
-    """Documents, their dense vectors (n, d) and their sparse dimensions and weights; row i everywhere is the same document."""
+    """Documents, their dense vectors (n, d) and their sparse dimensions and weights; row i everywhere is the same document.
+
+    `idf`: whether the store is to weigh a query's terms by inverse document frequency, as BM25 wants and learnt weights do not.
+    """
 
     documents: tuple[Document, ...]
     dense: Floats
     sparse: tuple[tuple[NDArray[np.uint32], Floats], ...]
+    idf: bool = True
 
     @cached_property
     def row_of(self) -> Mapping[str, int]:
@@ -34,21 +38,22 @@ class Index:
         return self.documents[self.row_of[doc_id]]
 
 
-def join(corpus: pa.Table, index: pa.Table, identity: str) -> Index:
-    """Corpus and index artifacts as one.
+def join(corpus: pa.Table, index: pa.Table, embedder: Embedder) -> Index:
+    """Corpus and index artifacts as one, for queries of this embedder.
 
     Raises:
         ArenaError: the index was built by another embedder or from another corpus.
     """
     built_by = (index.schema.metadata or {}).get(b"arena.embedder", b"").decode()
-    if built_by != identity:
+    if built_by != embedder.identity:
         raise ArenaError(f"data/index.parquet: built by another embedder ({built_by}); run `dvc repro index`")
     documents = tuple(artifacts.documents(corpus).values())
     described = [(d.doc_id, hashlib.sha256(d.full_text.encode()).hexdigest()) for d in documents]
     if described != list(zip(index["doc_id"].to_pylist(), index["text_sha256"].to_pylist(), strict=True)):
         raise ArenaError("data/index.parquet: built from another corpus; run `dvc repro index`")
     dense = index["dense"].combine_chunks().flatten().to_numpy().reshape(len(documents), -1)
-    return Index(documents, dense, tuple(zip(_lists(index["sparse_indices"]), _lists(index["sparse_values"]), strict=True)))
+    sparse = tuple(zip(_lists(index["sparse_indices"]), _lists(index["sparse_values"]), strict=True))
+    return Index(documents, dense, sparse, embedder.idf)
 
 
 def _lists(column: pa.ChunkedArray) -> list[Any]:

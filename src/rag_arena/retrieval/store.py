@@ -31,7 +31,7 @@ class Store(Protocol):
     def sparse(
         self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str], where: Metadata = ()
     ) -> Ranking:
-        """The k best by BM25, as `dense`; documents that share no term are absent."""
+        """The k best by lexical weights, as `dense`; documents that share no term are absent."""
 
     def fused(
         self,
@@ -104,7 +104,7 @@ class QdrantStore:
     def sparse(
         self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str], where: Metadata = ()
     ) -> Ranking:
-        """The k best by BM25."""
+        """The k best by lexical weights."""
         keep = self._filter(exclude, where)
         vector = self._models.SparseVector(indices=list(indices), values=list(values))
         return _named(_settled(lambda n: self._query(vector, "sparse", n, keep), k), self._index)[:k] if indices else []
@@ -151,7 +151,7 @@ class EdgeStore:
         self._folder = tempfile.TemporaryDirectory(prefix="rag-arena-edge-")
         config = edge.EdgeConfig(
             vectors={"dense": edge.EdgeVectorParams(size=index.dense.shape[1], distance=edge.Distance.Cosine)},
-            sparse_vectors={"sparse": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf)},
+            sparse_vectors={"sparse": edge.EdgeSparseVectorParams(modifier=edge.Modifier.Idf if index.idf else None)},
         )
         self._shard = edge.EdgeShard.create(self._folder.name, config)
         for start in range(0, len(index.documents), _BATCH):
@@ -167,7 +167,7 @@ class EdgeStore:
     def sparse(
         self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str], where: Metadata = ()
     ) -> Ranking:
-        """The k best by BM25."""
+        """The k best by lexical weights."""
         keep = self._filter(exclude, where)
         vector = self._edge.SparseVector(indices=list(indices), values=list(values))
         query = self._edge.Query.Nearest(vector, using="sparse")

@@ -13,7 +13,7 @@ from rag_arena.retrieval.retriever import Retrievers, retrievers
 
 def open_retrievers(params: Params, corpus: pa.Table, index: pa.Table) -> Retrievers:
     """Retrievers over the artifacts of a dataset."""
-    opened = retrievers(params, lambda: join(corpus, index, opened.embedder.identity))
+    opened = retrievers(params, lambda: join(corpus, index, opened.embedder))
     return opened
 
 
