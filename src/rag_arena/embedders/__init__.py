@@ -30,8 +30,13 @@ def unit(vectors: Floats) -> Floats:
 class Sparse(Protocol):
     """Lexical weights: parallel lists of dimension and weight."""
 
-    indices: list[int]
-    values: list[float]
+    @property
+    def indices(self) -> list[int]:
+        """Dimensions."""
+
+    @property
+    def values(self) -> list[float]:
+        """Weights."""
 
 
 @dataclass(frozen=True, slots=True)

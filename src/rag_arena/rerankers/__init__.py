@@ -1,5 +1,6 @@
 """Second looks at candidates: a score for each document, and the sigmoid that makes it a probability of relevance."""
 
+import importlib
 import math
 from collections.abc import Sequence
 from typing import Protocol
@@ -7,6 +8,8 @@ from typing import Protocol
 from rag_arena.embedders import Embedder
 from rag_arena.params import Reranker as RerankerParams
 from rag_arena.params import Sigmoid
+
+_KINDS = {"maxsim": "MaxSim", "cross_encoder": "CrossEncoder", "http": "Http"}
 
 
 class Reranker(Protocol):
@@ -18,9 +21,9 @@ class Reranker(Protocol):
 
 def load(params: RerankerParams, embedder: Embedder) -> Reranker:
     """The reranker that the parameters name."""
-    from rag_arena.rerankers.maxsim import MaxSim
-
-    return {"maxsim": MaxSim}[params.kind](embedder)
+    module = importlib.import_module(f"{__name__}.{params.kind}")
+    reranker: Reranker = getattr(module, _KINDS[params.kind])(embedder if params.kind == "maxsim" else params)
+    return reranker
 
 
 def probability(score: float, sigmoid: Sigmoid) -> float:

@@ -1,0 +1,124 @@
+"""Folders of weights that torch loads: found or fetched, named by their bytes, and refused in one line."""
+
+import hashlib
+import importlib.metadata
+import importlib.util
+import json
+import re
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+from rag_arena.errors import ArenaError
+from rag_arena.params import Checkpoint
+
+_PACKAGES = ("FlagEmbedding", "torch", "transformers")
+_READ = ("*.json", "*.model", "*.safetensors", "*.bin", "*.pt")  # of a folder, not of those below it
+_SHA256 = re.compile(r"[0-9a-f]{64}")
+
+
+class Folder:
+    """A model's folder.
+
+    Args:
+        params: which model, and on what it runs.
+        section: where these parameters stand in params.yaml.
+        needed: files that it must have beside its configuration and weights.
+
+    Raises:
+        ArenaError: packages or files are missing, or the Hub does not give them.
+    """
+
+    def __init__(self, params: Checkpoint, section: str, needed: Sequence[str] = ()) -> None:
+        if missing := [package for package in _PACKAGES if importlib.util.find_spec(package) is None]:
+            raise ArenaError(f"{section}: needs {', '.join(missing)}, which `make setup-flag` installs")
+        self._params = params
+        self._section = section
+        self.path = Path(params.model) if Path(params.model).is_dir() else _fetched(params, section)
+        for name in ("config.json", "tokenizer.json", *needed):
+            if not (self.path / name).is_file():
+                raise ArenaError(f"{self.path}: {name} is missing; {section}.model must name a whole folder of a model")
+        self._check_length()
+
+    def identity(self) -> dict[str, Any]:
+        """All that can change what the model computes."""
+        params = self._params
+        return {
+            "files": {path.name: _sha256(path) for path in sorted({p for pattern in _READ for p in self.path.glob(pattern)})},
+            "engine": [f"{package} {importlib.metadata.version(package)}" for package in _PACKAGES],
+            "max_tokens": params.max_tokens,
+            "batch_size": params.batch_size,
+            "device": [params.device.partition(":")[0], params.use_fp16, params.threads if params.device == "cpu" else None],
+        }
+
+    @contextmanager
+    def loading(self) -> Iterator[None]:
+        """Load the model in here.
+
+        Raises:
+            ArenaError: the device is not there, or the files do not hold the model.
+        """
+        import torch
+        from transformers.utils import logging
+
+        logging.set_verbosity_error()
+        logging.disable_progress_bar()
+        torch.set_num_threads(self._params.threads)
+        try:
+            torch.zeros(1, device=self._params.device)
+        except (RuntimeError, AssertionError) as error:
+            raise ArenaError(f"{self._section}.device: {self._params.device} cannot be used ({_line(error)}); set cpu") from error
+        try:
+            yield
+        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            raise ArenaError(f"{self.path}: cannot be loaded ({_line(error)}); fetch the model again") from error
+
+    @contextmanager
+    def computing(self, texts: Sequence[str]) -> Iterator[None]:
+        """Run the model on texts in here. FlagEmbedding tells whatever goes wrong inside it by one of these errors.
+
+        Raises:
+            ArenaError: naming the longest of the texts, which is the likeliest to be at fault.
+        """
+        try:
+            yield
+        except (AttributeError, IndexError, RuntimeError) as error:
+            longest = max(texts, key=len)
+            raise ArenaError(
+                f"{self.path}: fails on {len(texts)} texts, the longest of {len(longest)} characters, {longest[:40]!r} "
+                f"({_line(error)}); lower {self._section}.batch_size or {self._section}.max_tokens"
+            ) from error
+
+    def _check_length(self) -> None:
+        config = json.loads((self.path / "config.json").read_text(encoding="utf-8"))
+        # XLM-RoBERTa numbers positions from the padding token's id on
+        most = config["max_position_embeddings"] - config.get("pad_token_id", 1) - 1
+        if self._params.max_tokens > most:
+            raise ArenaError(f"{self._section}.max_tokens: {self._params.max_tokens} is over the model's {most}; lower it")
+
+
+def _fetched(params: Checkpoint, section: str) -> Path:
+    from huggingface_hub import snapshot_download
+    from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
+
+    try:
+        return Path(snapshot_download(params.model, revision=params.revision, allow_patterns=list(_READ), ignore_patterns="*/*"))
+    except (HfHubHTTPError, HFValidationError, LocalEntryNotFoundError, OSError) as error:
+        why = _line(error)
+        raise ArenaError(
+            f"{section}.model: {params.model} is no folder, and the Hugging Face Hub does not give it ({why})"
+        ) from error
+
+
+def _sha256(path: Path) -> str:
+    """The Hub's cache names large files by their digest; others are read."""
+    target = path.resolve().name
+    if path.is_symlink() and _SHA256.fullmatch(target):
+        return target
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def _line(error: Exception) -> str:
+    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]

@@ -1,0 +1,85 @@
+"""A model behind a JSON endpoint that is no chat, asked from synchronous code, which may itself run inside an event loop."""
+
+import asyncio
+import json
+import os
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from functools import cached_property
+from typing import Any
+
+import httpx2
+
+from rag_arena.errors import EndpointError
+from rag_arena.llm.exchange import Service, exchange
+from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical, default_path
+from rag_arena.params import Served
+
+Body = Mapping[str, Any]
+Reader = Callable[[Any], Any]  # takes what is wanted out of a reply, or refuses it by ValueError, KeyError or TypeError
+
+
+class ServedModel:
+    """Sends bodies to one path of a server.
+
+    Args:
+        params: where the server is, and how requests travel.
+        section: where these parameters stand in params.yaml.
+        path: put after the base URL.
+        wanted: what a reply holds.
+    """
+
+    def __init__(self, params: Served, section: str, path: str, wanted: str) -> None:
+        self._params = params
+        self._section = section
+        self._base_url = params.base_url.rstrip("/")
+        self._path = path
+        self._wanted = wanted
+        self._threads = ThreadPoolExecutor(params.transport.max_concurrency)
+
+    def ask(self, body: Body, read: Reader) -> Any:
+        """What a reply holds; from the ledger if the same was asked before, else kept there.
+
+        Raises:
+            EndpointError: nobody answers, there is no key, or every request is refused alike.
+            ArenaError: this request failed after all retries, or its reply cannot be read.
+        """
+        identity = canonical({"base_url": self._base_url, "model": self._params.model})
+        request = canonical({"path": self._path, **body})
+        key = call_key(identity, request)
+        entry = self._ledger.get(key)
+        if entry is None:
+            start = time.perf_counter()
+            reply = self._threads.submit(self._send, body, read).result()
+            usage = json.loads(reply).get("usage") or {} if reply.startswith("{") else {}
+            tokens = int(usage.get("prompt_tokens") or usage.get("total_tokens") or 0)
+            entry = self._ledger.put(Entry(key, identity, request, reply, tokens, 0, time.perf_counter() - start))
+        return read(json.loads(entry.reply))
+
+    def ask_all(self, questions: Iterable[tuple[Body, Reader]]) -> Iterator[Any]:
+        """What each reply holds, in order; several requests are under way at once, and none is kept.
+
+        Raises:
+            ArenaError: as `ask`.
+        """
+        yield from self._threads.map(lambda question: question[1](json.loads(self._send(*question))), questions)
+
+    def _send(self, body: Body, read: Reader) -> str:
+        url, variable = self._base_url + self._path, self._params.api_key_env
+        secret = os.environ.get(variable, "") if variable else ""
+        if variable and not secret:
+            raise EndpointError(f"{url}: needs a key; set {variable}, or {self._section}.api_key_env to '' for none")
+        service = Service(
+            self._wanted,
+            read,
+            f"check {variable or f'{self._section}.api_key_env'}",
+            f"mend {self._section}.base_url or {self._section}.model ({self._params.model})",
+            f"start the server or mend {self._section}.base_url",
+            f"raise {self._section}.transport.deadline_s or lower {self._section}.batch_size",
+        )
+        return asyncio.run(exchange(httpx2.Request("POST", url, json=body), service, self._params.transport, secret))
+
+    @cached_property
+    def _ledger(self) -> Ledger:
+        return Ledger(default_path())
