@@ -1,7 +1,7 @@
 """bge-m3 through FlagEmbedding: dense vectors and lexical weights of a text in one pass (Chen et al. 2024, arXiv:2402.03216).
 
-Torch computes texts side by side, and in its last bits a vector depends on its neighbours: documents are embedded in fixed groups,
-queries one by one. Lexical weights are learnt, so that the sparse lane's score is their plain product (section 3.2 of the paper).
+Torch computes texts side by side, and in its last bits a vector depends on its neighbours: documents are embedded in fixed
+groups, queries one by one. Lexical weights are learnt: the score of the sparse lane is their plain product (section 3.2).
 """
 
 from collections.abc import Iterable, Iterator, Sequence
