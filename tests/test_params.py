@@ -94,7 +94,6 @@ def test_a_missing_key_is_named(params, key):
         ("sample.evaluation", 0),
         ("sample.seed", -1),
         ("sample.calibration", -1),
-        ("embedder.kind", "glove"),
         ("embedder.max_tokens", 7),
         ("embedder.max_tokens", 513),
         ("embedder.bm25.k", 0.0),

@@ -7,9 +7,21 @@ from rag_arena.params.llm import Endpoint, Llm, Price, Transport, Web
 from rag_arena.params.nearest import nearest
 from rag_arena.params.reading import load, parse, read, section, validate
 from rag_arena.params.reranker import CrossEncoderReranker, HttpReranker, MaxSimReranker, Reranker
-from rag_arena.params.retrieval import Hybrid, HybridRerank, Lane, MODES, NO_MODE, Retrieval, Store
+from rag_arena.params.retrieval import MODES, NO_MODE, Hybrid, HybridRerank, Lane, Retrieval, Store
 from rag_arena.params.root import Calibration, Grid, Judge, KnownTruth, Metrics, Params, Report, Run, Sample, Silver
-from rag_arena.params.sections import Money, Natural, Percentile, Positive, Relevance, Section, Share, Sigmoid, Threshold, calibrated, or_say
+from rag_arena.params.sections import (
+    Money,
+    Natural,
+    Percentile,
+    Positive,
+    Relevance,
+    Section,
+    Share,
+    Sigmoid,
+    Threshold,
+    calibrated,
+    or_say,
+)
 from rag_arena.params.served import Served
 
 __all__ = [

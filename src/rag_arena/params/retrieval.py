@@ -1,7 +1,7 @@
 """store and retrieval: how documents are found."""
 
 import re
-from typing import Annotated, Literal
+from typing import Literal
 
 from pydantic import Field, model_validator
 

@@ -77,7 +77,7 @@ class Collection:
     def _fill(self, index: Index) -> None:
         rows = len(index.documents)
         starts = range(0, rows, _BATCH)
-        self._create(index.dense.shape[1])
+        self._create(index)
         if self._count() != rows:
             self._index_payload(index)
             with bar("upload to Qdrant", len(starts)) as advance:
@@ -89,13 +89,13 @@ class Collection:
         if (found := self._count()) != rows:
             raise ArenaError(f"{self._where}: holds {found} points instead of {rows}; delete the collection and run again")
 
-    def _create(self, dimensions: int) -> None:
+    def _create(self, index: Index) -> None:
         if self._client.collection_exists(self._name):
             return
         try:
             self._client.create_collection(
                 self._name,
-                vectors_config={"dense": models.VectorParams(size=dimensions, distance=models.Distance.COSINE)},
+                vectors_config={"dense": models.VectorParams(size=index.dense.shape[1], distance=models.Distance.COSINE)},
                 sparse_vectors_config={"sparse": models.SparseVectorParams(modifier=models.Modifier.IDF if index.idf else None)},
                 hnsw_config=models.HnswConfigDiff(m=0) if self._exact else None,
                 shard_number=1,  # inverse document frequency is counted per shard
