@@ -1,4 +1,4 @@
-"""Seconds and peak memory of every stage at growing sizes: python -m bench.scale FOLDER [--documents N ...] [--stage NAME ...]
+"""Seconds and peak memory of every stage at growing sizes: python -m bench.scale FOLDER
 
 Makes a synthetic dataset of each size in FOLDER and runs the stages by their own commands: all four retrieval modes for every
 question, two strategies and the judge under hybrid retrieval, against a local server that answers after a fixed latency. A stage
@@ -27,9 +27,9 @@ from rag_arena import layout
 from rag_arena.sources import labels
 
 ROOT = Path(__file__).parent.parent
-DOCUMENTS, QUESTIONS = 21_100, 3_356  # of RAGRouter-Bench's MuSiQue subset
-SIZES = (5_000, 10_000, DOCUMENTS)
-EVALUATED = 3_000  # questions that the strategies answer and the judge judges, at the full size
+FULL = {"documents": 21_100, "multi_hop": 2_590, "single_hop": 398, "summary": 368}  # RAGRouter-Bench's MuSiQue subset
+SPLITS = {"sample.evaluation": 3_000, "sample.calibration": 200, "judge.metrics.questions": 3_000}  # at the full size
+SIZES = (5_000, 10_000, FULL["documents"])
 LATENCY_S = 0.05
 CONCURRENCY = 16
 MODES = ("dense", "sparse", "hybrid", "hybrid_rerank")
@@ -54,13 +54,14 @@ def main() -> None:
     parser.add_argument("folder", type=Path)
     parser.add_argument("--documents", type=int, nargs="+", default=SIZES)
     parser.add_argument("--stage", nargs="+", default=list(STAGES), choices=list(STAGES), metavar="NAME")
+    parser.add_argument("--candidates", type=int, default=20, help="documents that hybrid_rerank reorders")
     chosen = parser.parse_args()
     figures = chosen.folder / "figures.json"
     measured: dict[str, dict[str, Any]] = json.loads(figures.read_text()) if figures.is_file() else {}
     with stub_process() as url:
         for documents in chosen.documents:
             project = chosen.folder / str(documents)
-            configure(project, documents, url)
+            configure(project, documents, chosen.candidates, url)
             done = measured.setdefault(str(documents), {})
             for stage in (stage for stage in STAGES if stage in chosen.stage and stage not in done):
                 done[stage] = run(project, STAGES[stage])
@@ -68,31 +69,26 @@ def main() -> None:
     print(table({int(documents): stages for documents, stages in measured.items()}))
 
 
-def questions(documents: int) -> int:
-    """As many as RAGRouter-Bench has for that many documents."""
-    return round(documents * QUESTIONS / DOCUMENTS)
+def scaled(number: int, documents: int) -> int:
+    """A number of the full size in the proportion of a size."""
+    return round(number * documents / FULL["documents"])
 
 
-def evaluated(documents: int) -> int:
-    """How many of them the strategies answer."""
-    return round(documents * EVALUATED / DOCUMENTS)
-
-
-def configure(project: Path, documents: int, url: str) -> None:
-    """A project on a synthetic dataset, with its models behind a URL."""
+def configure(project: Path, documents: int, candidates: int, url: str) -> None:
+    """A project on a synthetic dataset, with its models behind a URL; `candidates` are what hybrid_rerank reorders."""
     project.mkdir(parents=True, exist_ok=True)
     shutil.copytree(ROOT / "conf", project / "conf", dirs_exist_ok=True)
     endpoints = [f"{llm}.endpoint.{key}" for llm in ("llm", "judge.llm") for key in ("model=stub", f"base_url={url}")]
     overrides = [
         "dataset=synthetic",
-        f"dataset.documents={documents}",
-        f"dataset.questions={questions(documents)}",
+        f"dataset.path={ROOT / 'data/synthetic/words.txt'}",
+        *(f"dataset.{key}={scaled(number, documents)}" for key, number in FULL.items()),
         "store=edge",
         f"retrieval=[{','.join(MODES)}]",
         "grid.modes=[hybrid]",
         f"strategy=[{','.join(STRATEGIES)}]",
-        f"sample.evaluation={evaluated(documents)}",
-        f"judge.metrics.questions={evaluated(documents)}",
+        f"retrieval.hybrid_rerank.candidates={candidates}",
+        *(f"{key}={scaled(number, documents)}" for key, number in SPLITS.items()),
         "llm=openai",
         "llm@judge.llm=openai",
         *endpoints,
@@ -105,39 +101,43 @@ def configure(project: Path, documents: int, url: str) -> None:
 
 
 def run(project: Path, command: list[str]) -> dict[str, float]:
-    """One stage's seconds and peak memory in MB; a failure ends the benchmark."""
+    """One stage's seconds on the clock, those of the processor, and its peak memory in MB; a failure ends the benchmark."""
     start = time.perf_counter()
     process = subprocess.Popen((sys.executable, "-m", "rag_arena", *command), cwd=project, env=environment(project))
     _, status, usage = os.wait4(process.pid, 0)  # this child's own figures, not those of the largest so far
     if status:
         sys.exit(f"arena {' '.join(command)} failed in {project}")
-    return {"seconds": time.perf_counter() - start, "peak_mb": usage.ru_maxrss / 1024}
+    seconds = time.perf_counter() - start
+    return {"seconds": seconds, "cpu_s": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss / 1024}
 
 
 def environment(project: Path) -> dict[str, str]:
     """Of every command: a ledger of the project's own, so that every call is made."""
-    return {**os.environ, "ARENA_LEDGER": str(project.resolve() / "ledger.sqlite"), "OPENAI_API_KEY": "stub"}
+    ledger = str(project.resolve() / "ledger.sqlite")
+    return {**os.environ, "ARENA_LEDGER": ledger, "OPENAI_API_KEY": "stub", "ARENA_DRIFT_CHECKED": "1"}
 
 
 def table(measured: dict[int, dict[str, dict[str, float]]]) -> str:
-    """Markdown: seconds and MB of each stage at each size, and the exponent by which its seconds grow with the documents."""
+    """Markdown: processor seconds at each size, the exponent by which they grow, peak MB; seconds on the clock at the last."""
     sizes = sorted(measured)
-    columns = [*(f"{size:,}: s" for size in sizes), "exponent", *(f"{size:,}: MB" for size in sizes)]
+    columns = [*(f"{size:,}: CPU s" for size in sizes), "exponent", *(f"{size:,}: MB" for size in sizes), f"{sizes[-1]:,}: s"]
     lines = [f"| stage | {' | '.join(columns)} |", f"|---|{'---:|' * len(columns)}"]
     for stage in (stage for stage in STAGES if stage not in QUIET):
         found = {size: measured[size][stage] for size in sizes if stage in measured[size]}
-        seconds = [f"{found[size]['seconds']:.1f}" if size in found else "" for size in sizes]
-        peaks = [f"{found[size]['peak_mb']:.0f}" if size in found else "" for size in sizes]
-        lines.append(f"| {' | '.join([stage, *seconds, exponent(found), *peaks])} |")
+        processor, peaks, clock = (
+            [f"{found[size][figure]:.{digits}f}" if size in found else "" for size in sizes]
+            for figure, digits in (("cpu_s", 1), ("peak_mb", 0), ("seconds", 0))
+        )
+        lines.append(f"| {' | '.join([stage, *processor, exponent(found), *peaks, clock[-1]])} |")
     return "\n".join(lines)
 
 
 def exponent(found: dict[int, dict[str, float]]) -> str:
-    """x of seconds ~ documents^x between the smallest and the largest size: 1 is linear; empty where there is one size."""
+    """x of processor seconds ~ documents^x between the smallest and the largest size: 1 is linear; empty where there is one."""
     if len(found) < 2:
         return ""
     smallest, largest = min(found), max(found)
-    return f"{math.log(found[largest]['seconds'] / found[smallest]['seconds']) / math.log(largest / smallest):.2f}"
+    return f"{math.log(found[largest]['cpu_s'] / found[smallest]['cpu_s']) / math.log(largest / smallest):.2f}"
 
 
 @contextmanager
