@@ -30,6 +30,14 @@ def test_what_is_written_is_read_back(tmp_path):
     assert artifacts.read(tmp_path / "corpus.parquet", CORPUS).equals(written)
 
 
+def test_columns_that_are_not_wanted_stay_on_disk_and_the_rest_is_as_it_was(tmp_path):
+    written = artifacts.table(CORPUS, ROWS, {"arena.dataset": "demo"})
+    artifacts.write(tmp_path / "corpus.parquet", written)
+    found = artifacts.read(tmp_path / "corpus.parquet", CORPUS, without=("text",))
+    assert found.equals(written.drop(["text"]))
+    assert found.schema.metadata == written.schema.metadata
+
+
 @pytest.mark.parametrize("artifact", EVERY, ids=lambda a: a.name)
 def test_an_artifact_without_rows_is_read_back(tmp_path, artifact):
     artifacts.write(tmp_path / "empty.parquet", artifacts.table(artifact, []))

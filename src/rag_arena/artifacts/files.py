@@ -5,7 +5,7 @@ that a foreign one is refused.
 """
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -64,8 +64,8 @@ def write(path: Path, content: pa.Table | str) -> None:
             temporary.unlink(missing_ok=True)
 
 
-def read(path: Path, artifact: Artifact) -> pa.Table:
-    """Read an artifact and validate it.
+def read(path: Path, artifact: Artifact, without: Collection[str] = ()) -> pa.Table:
+    """Read an artifact and validate it; columns in `without` (long texts that a stage has no use for) stay on disk.
 
     Raises:
         ArenaError: the file is missing, is not a whole Parquet file, or is not this artifact.
@@ -73,21 +73,23 @@ def read(path: Path, artifact: Artifact) -> pa.Table:
     if not path.is_file():
         raise ArenaError(f"{path}: missing; run the stage that makes it, or `snakemake --cores 4`, in the project's folder")
     try:
-        found = pq.ParquetFile(path, memory_map=False).read()
+        file = pq.ParquetFile(path, memory_map=False)
+        schema = file.schema_arrow
+        found = file.read([name for name in schema.names if name not in without])
     except (pa.ArrowException, OSError) as error:
         raise ArenaError(f"{path}: not a whole Parquet file ({_first_line(error)}); delete it and run again") from error
-    metadata = {k.decode(): v.decode() for k, v in (found.schema.metadata or {}).items()}
+    metadata = {k.decode(): v.decode() for k, v in (schema.metadata or {}).items()}
     name, version = metadata.get("arena.artifact"), metadata.get("arena.version")
     if name != artifact.name or version != _VERSION:
         raise ArenaError(f"{path}: holds {name or 'a foreign table'}, not {artifact.name}; delete it and run again")
-    if not found.schema.remove_metadata().equals(artifact.schema):
+    if not schema.remove_metadata().equals(artifact.schema):
         raise ArenaError(f"{path}: columns differ from those of {artifact.name}; delete it and run again")
     _check(artifact, found, str(path), ArenaError)
     return found
 
 
 def _check(artifact: Artifact, built: pa.Table, where: str, error: type[Exception]) -> None:
-    for field in artifact.schema:
+    for field in built.schema:
         if not field.nullable and built[field.name].null_count:
             raise error(f"{where}: column {field.name} has empty values; it must not")
     if len(set(zip(*(built[column].to_pylist() for column in artifact.key), strict=True))) != built.num_rows:

@@ -228,8 +228,8 @@ def aggregate() -> None:
                 artifacts.table(artifacts.RESOLVED, [])
                 if cell.retrieval == NO_MODE
                 else artifacts.read(layout.resolved(cell), artifacts.RESOLVED),
-                artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS),
-                artifacts.read(layout.run(cell, "calls"), artifacts.CALLS),
+                artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS, without=("contexts",)),
+                artifacts.read(layout.run(cell, "calls"), artifacts.CALLS, without=("endpoint", "request", "reply")),
                 artifacts.read(layout.run(cell, "timings"), artifacts.TIMINGS),
                 artifacts.read(layout.judged(cell), artifacts.JUDGEMENTS),
             )
