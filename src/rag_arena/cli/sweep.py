@@ -58,8 +58,7 @@ def _run_all(names: list[str]) -> None:
         _dvc("exp", "run", "--run-all", "--jobs", "1")
     except KeyboardInterrupt:
         _dvc("queue", "stop", "--kill", show=False)
-        done = _listed()
-        _dvc("queue", "remove", *(name for name in names if name not in done), show=False)
+        _dvc("queue", "remove", "--queued", "--failed", show=False)
         typer.echo("\narena: interrupted; finished experiments and calls are kept", err=True)
         raise typer.Exit(130) from None
 
