@@ -1,7 +1,8 @@
 """Replies of SearXNG and MediaWiki, for the stub server to send."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from tests.stub import Answer, Body, Stub
@@ -84,3 +85,53 @@ def always_searching(stub: Stub) -> dict[str, Any]:
         "widen_factor": 1,
         "rewrite_tokens": 8,
     }
+
+
+@dataclass(frozen=True)
+class Wiki:
+    """A MediaWiki with TextExtracts: its pages' texts and redirects by title, and which pages disambiguate.
+
+    With `in_pieces` a page's text comes in a second reply, as it does when the first would be too long.
+    """
+
+    pages: Mapping[str, str]
+    redirects: Mapping[str, str] = field(default_factory=dict)
+    disambiguates: Collection[str] = ()
+    in_pieces: bool = False
+
+    def __call__(self, body: Body) -> Answer:
+        """As action=query with titles and prop=extracts|info|pageprops replies, in formatversion 2."""
+        if (body["path"], body["action"], body["formatversion"], "extracts" in body["prop"]) != ("/w/api.php", "query", "2", True):
+            return sends({"error": {"code": "badquery", "info": "Not what this wiki speaks"}})
+        title = body["titles"].replace("_", " ")
+        title = title[:1].upper() + title[1:]
+        query: dict[str, Any] = {}
+        if title != body["titles"]:
+            query["normalized"] = [{"fromencoded": False, "from": body["titles"], "to": title}]
+        if title in self.redirects:
+            query["redirects"] = [{"from": title, "to": self.redirects[title]}]
+        query["pages"] = [self._page(self.redirects.get(title, title), "excontinue" in body)]
+        reply: dict[str, Any] = {"batchcomplete": True, "query": query}
+        if self.in_pieces and "excontinue" not in body:
+            reply = {"continue": {"excontinue": 1, "continue": "||info|pageprops"}, "query": query}
+        return sends(reply)
+
+    def _page(self, title: str, rest: bool) -> dict[str, Any]:
+        if "[" in title:
+            return {"title": title, "invalidreason": "The requested page title contains invalid characters.", "invalid": True}
+        if title not in self.pages:
+            return {"ns": 0, "title": title, "missing": True}
+        number = 100 + list(self.pages).index(title)
+        page: dict[str, Any] = {"pageid": number, "ns": 0, "title": title}
+        if not rest:
+            page |= {
+                "contentmodel": "wikitext",
+                "lastrevid": 10 * number,
+                "length": len(self.pages[title]),
+                "fullurl": f"https://wiki.example/wiki/{title.replace(' ', '_')}",
+            }
+            if title in self.disambiguates:
+                page["pageprops"] = {"disambiguation": ""}
+        if rest or not self.in_pieces:
+            page["extract"] = self.pages[title]
+        return page
