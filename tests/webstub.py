@@ -101,7 +101,12 @@ class Wiki:
 
     def __call__(self, body: Body) -> Answer:
         """As action=query with titles and prop=extracts|info|pageprops replies, in formatversion 2."""
-        if (body["path"], body["action"], body["formatversion"], "extracts" in body["prop"]) != ("/w/api.php", "query", "2", True):
+        if (body["path"], body["action"], body["formatversion"], "extracts" in body["prop"]) != (
+            "/w/api.php",
+            "query",
+            "2",
+            True,
+        ):
             return sends({"error": {"code": "badquery", "info": "Not what this wiki speaks"}})
         title = body["titles"].replace("_", " ")
         title = title[:1].upper() + title[1:]

@@ -20,7 +20,10 @@ from rag_arena.errors import ArenaError
 from rag_arena.llm import embedded
 from rag_arena.llm.client import explain, request_settings
 from rag_arena.llm.ledger import Ledger, default_path
+from rag_arena.llm.lookups import opening
 from rag_arena.params import Llm, Params, load
+from rag_arena.sources import labels
+from rag_arena.stages.preflight import check_calibration
 from rag_arena.wording import count
 
 FREE_GB = 2.0
@@ -134,11 +137,14 @@ def _configuration(params: Params) -> str:
 
 
 def _dataset(params: Params) -> str:
-    loaded = sources.load(params.dataset)
-    unresolved = f", {count(len(loaded.unresolved), 'supporting fact')} unresolved" if loaded.unresolved else ""
-    return (
-        f"{params.dataset.path}: {count(len(loaded.corpus), 'document')}, {count(len(loaded.questions), 'question')}{unresolved}"
-    )
+    with opening(default_path(), params.llm.transport) as lookups:
+        loaded = sources.load(params.dataset, lookups)
+    without_gold = sum(not row["gold_ids"] for row in loaded.questions)
+    check_calibration(params, without_gold < len(loaded.questions), labels.read(layout.LABELS))
+    parts = [count(len(loaded.corpus), "document"), count(len(loaded.questions), "question")]
+    parts += [f"{count(len(loaded.unresolved), 'supporting fact')} unresolved"] if loaded.unresolved else []
+    parts += [f"{without_gold} without gold documents"] if without_gold else []
+    return f"{params.dataset.path}: {', '.join(parts)}"
 
 
 def _embedder(params: Params) -> str:

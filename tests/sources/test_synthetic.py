@@ -87,9 +87,9 @@ def test_the_same_seed_gives_the_same_tables_and_another_seed_others(world):
 
 
 def test_the_tables_are_artifacts_that_can_be_sampled():
-    corpus, questions, _ = download(dataset())
-    assert (corpus.num_rows, questions.num_rows) == (300, 40 + 6 + 6)
-    evaluation, calibration = sample(questions, Sample(seed=1, evaluation=12, calibration=12))
+    done = download(dataset())
+    assert (done.corpus.num_rows, done.questions.num_rows) == (300, 40 + 6 + 6)
+    evaluation, calibration = sample(done.questions, Sample(seed=1, evaluation=12, calibration=12))
     assert (evaluation.num_rows, calibration.num_rows) == (12, 12)
 
 

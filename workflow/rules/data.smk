@@ -3,7 +3,14 @@ rule download:
     input:
         stale=".snakemake/stale/download",
         dataset=files_of(config["dataset"]["path"]),
-        code=code("artifacts", "records.py", "sources", "stages/download.py"),
+        code=code(
+            "artifacts",
+            "llm/exchange.py",
+            "llm/lookups.py",
+            "records.py",
+            "sources",
+            "stages/download.py",
+        ),
     output:
         "data/corpus.parquet",
         "data/questions.parquet",

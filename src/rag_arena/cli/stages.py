@@ -8,6 +8,7 @@ import typer
 from rag_arena import artifacts, layout
 from rag_arena.cli.common import calibrated, cell_of_grid, params_in_force, router, save, with_model, with_models
 from rag_arena.errors import ArenaError
+from rag_arena.llm.ledger import default_path
 from rag_arena.params import NO_MODE
 from rag_arena.sources import labels
 from rag_arena.wording import count
@@ -21,17 +22,27 @@ Mode = Annotated[str, typer.Argument(help="a retrieval mode, e.g. hybrid; none f
 @app.command()
 def download() -> None:
     """Dataset files to data/corpus.parquet and data/questions.parquet. Example: arena download"""
+    from rag_arena.llm.lookups import opening
     from rag_arena.stages.download import download
+    from rag_arena.stages.preflight import check_calibration
 
-    corpus, questions, unresolved = download(params_in_force().dataset)
-    save(layout.CORPUS, corpus)
-    save(layout.QUESTIONS, questions)
+    params = params_in_force()
+    with opening(default_path(), params.llm.transport) as lookups:
+        done = download(params.dataset, lookups)
+    without_gold = done.questions["gold_ids"].to_pylist().count([])
+    check_calibration(params, without_gold < done.questions.num_rows, labels.read(layout.LABELS))
+    save(layout.CORPUS, done.corpus)
+    save(layout.QUESTIONS, done.questions)
     typer.echo(
-        f"{count(corpus.num_rows, 'document')}, {count(questions.num_rows, 'question')}, "
-        f"{count(len(unresolved), 'supporting fact')} unresolved"
+        f"{count(done.corpus.num_rows, 'document')}, {count(done.questions.num_rows, 'question')}, "
+        f"{count(len(done.unresolved), 'supporting fact')} unresolved"
     )
-    for line in unresolved:
+    for line in done.unresolved:
         typer.echo(f"unresolved: {line}")
+    for line in done.notes:
+        typer.echo(f"note: {line}")
+    if without_gold:
+        typer.echo(f"note: {count(without_gold, 'question')} without gold documents, for which recall and precision stay empty")
 
 
 @app.command()

@@ -4,8 +4,10 @@ Only complete replies of the right shape are recorded, so that a replay needs no
 """
 
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, closing, contextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import httpx2
@@ -60,6 +62,13 @@ class Lookups:
         request = httpx2.Request("GET", site.url, params=dict(parameters))
         reply = await exchange(request, _service(site), self._transport, site.secret)
         return self._ledger.put(Entry(key, who, asked, reply, 0, 0, time.perf_counter() - start)), False
+
+
+@contextmanager
+def opening(path: Path, transport: Transport) -> Iterator[Callable[[], Lookups]]:
+    """Opens, if it is called, what asks servers and the ledger behind it, which is closed at the end."""
+    with ExitStack() as stack:
+        yield lambda: Lookups(stack.enter_context(closing(Ledger(path))), transport)
 
 
 def _service(site: Site) -> Service:

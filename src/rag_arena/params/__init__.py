@@ -1,7 +1,18 @@
 """The typed form of params.yaml."""
 
 from rag_arena.params.checkpoint import Checkpoint
-from rag_arena.params.dataset import Chunking, Dataset, HotpotQa, RagRouter, Synthetic, TwoWiki
+from rag_arena.params.dataset import (
+    Chunking,
+    Dataset,
+    HotpotQa,
+    Local,
+    QuestionColumns,
+    RagRouter,
+    Synthetic,
+    Tables,
+    TwoWiki,
+    Wikipedia,
+)
 from rag_arena.params.embedder import Bm25, Embedder, FlagEmbedder, HttpEmbedder, MiniLmEmbedder
 from rag_arena.params.llm import Endpoint, Llm, Price, Transport, Web
 from rag_arena.params.nearest import nearest
@@ -46,6 +57,7 @@ __all__ = [
     "KnownTruth",
     "Lane",
     "Llm",
+    "Local",
     "MaxSimReranker",
     "Metrics",
     "MiniLmEmbedder",
@@ -55,6 +67,7 @@ __all__ = [
     "Percentile",
     "Positive",
     "Price",
+    "QuestionColumns",
     "RagRouter",
     "Relevance",
     "Report",
@@ -69,10 +82,12 @@ __all__ = [
     "Silver",
     "Store",
     "Synthetic",
+    "Tables",
     "Threshold",
     "Transport",
     "TwoWiki",
     "Web",
+    "Wikipedia",
     "calibrated",
     "load",
     "nearest",

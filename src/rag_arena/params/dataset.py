@@ -4,9 +4,11 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from rag_arena.params.sections import Natural, Positive, Section
+from rag_arena.params.sections import Natural, Positive, Section, holds_password
+from rag_arena.records import QuestionType
 
 Text = Annotated[str, Field(min_length=1)]
+Column = Annotated[str, Field(min_length=1, pattern='^[^"]+$')]
 
 
 class Chunking(Section):
@@ -60,4 +62,63 @@ class Synthetic(Source):
     summary: Natural = Field(description="questions with 5 gold documents and a reference of about 100 words")
 
 
-Dataset = Annotated[RagRouter | HotpotQa | TwoWiki | Synthetic, Field(discriminator="kind")]
+class QuestionColumns(Section):
+    """Which column of the questions holds what. An optional one may be missing under its default name."""
+
+    question_id: Text = Field("question_id", description="optional: without it questions are numbered from 1")
+    question: Text = Field("question", description="what is asked")
+    answer: Text = Field("answer", description="the reference answer")
+    aliases: Text = Field("aliases", description="optional: a list of other accepted answers")
+    gold_ids: Text = Field("gold_ids", description="optional: a list of the documents that hold the evidence")
+    question_type: Text = Field("question_type", description="optional: multi_hop, single_hop or summary")
+
+
+class Columns(QuestionColumns):
+    """Which column of the documents and of the questions holds what."""
+
+    doc_id: Text = Field("doc_id", description="optional: without it documents are numbered from 1")
+    title: Text = Field("title", description="optional")
+    text: Text = Field("text", description="the document")
+
+
+class Tables(Source):
+    """A folder with a table of questions: JSON Lines, JSON, CSV or Parquet, by its suffix."""
+
+    questions: Text = Field(description="file of the questions, in the folder `path`")
+    columns: QuestionColumns = Field(description="which column holds what")
+    question_type: QuestionType = Field("single_hop", description="type of questions for which the file names none")
+    delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
+        None, description="between the cells of a line of CSV; null: a comma, in .tsv a tab"
+    )
+    list_separator: Text = Field("|", description="between the items of a list in one cell; a cell may also hold a JSON list")
+
+
+class Local(Tables):
+    """Two tables of the user's own, documents and questions."""
+
+    kind: Literal["local"] = Field(description="two tables of your own")
+    documents: Text = Field(description="file of the documents, in the folder `path`")
+    columns: Columns = Field(description="which column holds what")
+    metadata: list[Column] = Field([], description="columns of the documents that are kept beside them")
+    filter_by: list[Column] = Field(
+        [], description="columns of both files: a question finds only documents that have its own value in each of them"
+    )
+
+
+class Wikipedia(Tables):
+    """Pages of a MediaWiki by their titles, and a table of questions."""
+
+    kind: Literal["wikipedia"] = Field(description="pages of a wiki, and a table of your own questions")
+    titles: Text = Field(description="file of titles, one per line, in the folder `path`")
+    base_url: str = Field(description="the wiki's api.php, as https://en.wikipedia.org/w/api.php")
+
+    @model_validator(mode="after")
+    def _is_public(self) -> "Wikipedia":
+        if not self.base_url.startswith(("http://", "https://")):
+            raise ValueError("base_url must start with http:// or https://")
+        if holds_password(self.base_url):
+            raise ValueError("base_url must not hold a password, which would be kept with the results")
+        return self
+
+
+Dataset = Annotated[RagRouter | HotpotQa | TwoWiki | Synthetic | Local | Wikipedia, Field(discriminator="kind")]

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from rag_arena.params.sections import Money, Natural, Positive, Section
+from rag_arena.params.sections import Money, Natural, Positive, Section, holds_password
 
 
 class Endpoint(Section):
@@ -72,6 +72,6 @@ class Web(Section):
 
     @model_validator(mode="after")
     def _keeps_no_password(self) -> "Web":
-        if "@" in self.base_url.partition("//")[2].partition("/")[0]:
+        if holds_password(self.base_url):
             raise ValueError("base_url must not hold a password, which would be kept with the results; use api_key_env")
         return self

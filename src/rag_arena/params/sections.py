@@ -29,6 +29,11 @@ class Sigmoid(Section):
     temperature: Annotated[float, Field(gt=0)] = Field(description="softness")
 
 
+def holds_password(url: str) -> bool:
+    """Does an address hold a name or password before its host?"""
+    return "@" in url.partition("//")[2].partition("/")[0]
+
+
 def or_say(wanted: str) -> WrapValidator:
     """One message for a union, instead of one per member."""
 

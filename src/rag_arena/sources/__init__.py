@@ -1,10 +1,13 @@
 """One loader per kind of dataset; each yields the same two tables, corpus and questions."""
 
 import importlib
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Protocol, cast
 
-from rag_arena.params import Dataset
+from rag_arena.llm.lookups import Lookups
+from rag_arena.params import Dataset, Wikipedia
+from rag_arena.sources import wikipedia
 from rag_arena.sources.chunks import chunked
 from rag_arena.sources.table import Loaded
 
@@ -25,13 +28,21 @@ def check(dataset: Dataset) -> None:
     _loader(dataset).check(dataset)
 
 
-def load(dataset: Dataset) -> Loaded:
+def load(dataset: Dataset, lookups: Callable[[], Lookups] | None = None) -> Loaded:
     """The rows of both tables, documents cut into chunks if so asked, and the supporting facts that fit no document.
+
+    Args:
+        dataset: where they come from.
+        lookups: opens what asks servers; needed by kinds that do.
 
     Raises:
         ArenaError: naming file and row, as the loader of the dataset's kind says.
     """
-    loaded = _loader(dataset).load(dataset)
+    if isinstance(dataset, Wikipedia):
+        assert lookups is not None
+        loaded = wikipedia.load(dataset, lookups())
+    else:
+        loaded = _loader(dataset).load(dataset)
     return replace(loaded, corpus=chunked(loaded.corpus, dataset.chunking)) if dataset.chunking else loaded
 
 

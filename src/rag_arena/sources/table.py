@@ -1,7 +1,7 @@
 """What loaders share: the rows of both tables, and the checks of their fields."""
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Any
 
 from rag_arena.errors import ArenaError
@@ -12,11 +12,12 @@ _TYPE_ALIASES = {"factual": "single_hop", "reasoning": "multi_hop"}
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Rows of the corpus and questions artifacts, and the supporting facts that fit no document."""
+    """Rows of the corpus and questions artifacts, the supporting facts that fit no document, and what else a user should know."""
 
     corpus: list[dict[str, Any]]
     questions: list[dict[str, Any]]
     unresolved: list[str]
+    notes: list[str] = field(default_factory=list)
 
 
 class Ids:
@@ -70,14 +71,22 @@ def question_type_of(row: Mapping[str, Any], keys: Iterable[str], where: str) ->
     Raises:
         ArenaError: it is missing or unknown.
     """
-    named = text_of(row, keys, where)
+    return type_named(text_of(row, keys, where), where)
+
+
+def type_named(named: str, where: str) -> str:
+    """A question type by its own name or RAGRouter's.
+
+    Raises:
+        ArenaError: it is unknown.
+    """
     kind = _TYPE_ALIASES.get(named, named)
     if kind not in QUESTION_TYPES:
         raise ArenaError(f"{where}: unknown question type {named!r}; known: {', '.join((*QUESTION_TYPES, *_TYPE_ALIASES))}")
     return kind
 
 
-def not_empty(rows: list[dict[str, Any]], kind: str, path: object) -> None:
+def not_empty(rows: Sequence[object], kind: str, path: object) -> None:
     """A table must have rows.
 
     Raises:

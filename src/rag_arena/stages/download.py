@@ -1,15 +1,33 @@
 """download: a dataset's files to the corpus and questions tables."""
 
+from collections.abc import Callable
+from dataclasses import dataclass
+
 import pyarrow as pa
 
 from rag_arena import artifacts, sources
+from rag_arena.llm.lookups import Lookups
 from rag_arena.params import Dataset
 
 
-def download(dataset: Dataset) -> tuple[pa.Table, pa.Table, list[str]]:
-    """Corpus, questions, and the supporting facts that fit no document, one line each."""
-    loaded = sources.load(dataset)
+@dataclass(frozen=True, slots=True)
+class Downloaded:
+    """Both tables, the supporting facts that fit no document and what else a user should know, one line each."""
+
+    corpus: pa.Table
+    questions: pa.Table
+    unresolved: list[str]
+    notes: list[str]
+
+
+def download(dataset: Dataset, lookups: Callable[[], Lookups] | None = None) -> Downloaded:
+    """Read a dataset.
+
+    Raises:
+        ArenaError: as `sources.load`.
+    """
+    loaded = sources.load(dataset, lookups)
     note = {"arena.dataset": dataset.name, "arena.licence": dataset.licence}
     corpus = artifacts.table(artifacts.CORPUS, ({"metadata": (), **row} for row in loaded.corpus), note)
     questions = artifacts.table(artifacts.QUESTIONS, ({"where": (), **row} for row in loaded.questions), note)
-    return corpus, questions, loaded.unresolved
+    return Downloaded(corpus, questions, loaded.unresolved, loaded.notes)

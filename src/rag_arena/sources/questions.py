@@ -1,0 +1,80 @@
+"""Questions from a table of the user's own. Gold documents are optional."""
+
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from rag_arena.errors import ArenaError
+from rag_arena.params import Tables
+from rag_arena.sources import sheet
+from rag_arena.sources.fields import Fields, cell, no_column
+from rag_arena.sources.sheet import Sheet
+from rag_arena.sources.table import Ids, not_empty, type_named
+
+_HOLDS = ("question_id", "question", "answer", "aliases", "gold_ids", "question_type")
+Known = Mapping[str, Mapping[str, str]]  # metadata by document id
+
+
+def questions(
+    dataset: Tables, known: Known, names: Mapping[str, str] | None = None, filter_by: Sequence[str] = ()
+) -> list[dict[str, Any]]:
+    """Rows of the questions.
+
+    Args:
+        dataset: where they are, and in which columns.
+        known: the documents.
+        names: what else documents are called, each with its id.
+        filter_by: columns in which a document must agree with a question to be found by it.
+
+    Raises:
+        ArenaError: naming file, row and column.
+    """
+    path = Path(dataset.path, dataset.questions)
+    found = sheet.read(path, dataset.delimiter)
+    not_empty(found.rows, "questions", path)
+    fields, filters = Fields(found, dataset.columns, _HOLDS, dataset.list_separator), _Filters(found, known, filter_by)
+    ids = Ids("question")
+    rows = []
+    for number, (where, row) in enumerate(found.rows, 1):
+        question_id = fields.text("question_id", row, where).strip() if fields.has("question_id") else str(number)
+        named = fields.maybe("question_type", row, where).strip()
+        gold = list(dict.fromkeys((names or {}).get(item, item) for item in fields.items("gold_ids", row, where)))
+        rows.append(
+            {
+                "question_id": ids.new(question_id, where),
+                "question": fields.text("question", row, where),
+                "answer": fields.text("answer", row, where),
+                "aliases": fields.items("aliases", row, where),
+                "question_type": type_named(named, where) if named else dataset.question_type,
+                "gold_ids": gold,
+                "decomposition": [],
+                "where": filters.of(row, gold, where),
+            }
+        )
+    return rows
+
+
+class _Filters:
+    """What questions are held to."""
+
+    def __init__(self, found: Sheet, known: Known, columns: Sequence[str]) -> None:
+        for column in columns:
+            if column not in found.columns:
+                raise no_column(found, column, "dataset.filter_by")
+        self._known = known
+        self._values = {column: {metadata.get(column) for metadata in known.values()} for column in sorted(columns)}
+
+    def of(self, row: Mapping[str, Any], gold: Sequence[str], where: str) -> dict[str, str]:
+        """A question's own values; they must let it find something, and its gold documents."""
+        own = {column: cell(row, column, where).strip() for column in self._values}
+        for column, value in own.items():
+            if value not in self._values[column]:
+                raise ArenaError(f"{where}: column {column!r} is {value!r}, which no document has")
+        for doc_id in gold:
+            if doc_id not in self._known:
+                raise ArenaError(f"{where}: gold document {doc_id!r} is not among the documents")
+            if hidden := [column for column, value in own.items() if self._known[doc_id].get(column) != value]:
+                raise ArenaError(
+                    f"{where}: gold document {doc_id!r} does not agree in {hidden[0]!r}; dataset.filter_by would hide it"
+                )
+        return own

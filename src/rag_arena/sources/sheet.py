@@ -1,0 +1,101 @@
+"""A table of the user's: JSON, JSON Lines, CSV or Parquet by the file's suffix, its rows with where they stand."""
+
+import csv
+import io
+import sys
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from rag_arena.errors import ArenaError
+from rag_arena.sources.files import Row, objects, present, text
+
+_DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_OBJECTS = (".json", ".jsonl", ".ndjson")
+SUFFIXES = (*_DELIMITERS, *_OBJECTS, ".parquet")
+
+
+@dataclass(frozen=True, slots=True)
+class Sheet:
+    """Rows in the file's order, and every column that any of them has."""
+
+    path: Path
+    columns: tuple[str, ...]
+    rows: tuple[Row, ...]
+
+
+def check(path: Path, mend: str) -> None:
+    """Is the file there, under a suffix that tells how to read it?
+
+    Raises:
+        ArenaError: it is not.
+    """
+    present(path, mend)
+    if path.suffix.lower() not in SUFFIXES:
+        raise ArenaError(
+            f"{path}: nobody knows how to read {path.suffix or 'a file without a suffix'}; known: {', '.join(SUFFIXES)}"
+        )
+
+
+def read(path: Path, delimiter: str | None) -> Sheet:
+    """A file as a table.
+
+    Args:
+        path: the file.
+        delimiter: what stands between the cells of a line of CSV; None: a comma, in .tsv a tab.
+
+    Raises:
+        ArenaError: naming file and row, or as `files.objects`.
+    """
+    suffix = path.suffix.lower()
+    if suffix in _OBJECTS:
+        rows = list(objects(path))
+        return Sheet(path, tuple(dict.fromkeys(column for _, row in rows for column in row)), tuple(rows))
+    if suffix in _DELIMITERS:
+        return _csv(path, delimiter or _DELIMITERS[suffix])
+    return _parquet(path)
+
+
+def _csv(path: Path, delimiter: str) -> Sheet:
+    numbered = _lines(path, delimiter)
+    _, columns = next(numbered, (0, []))
+    if not columns:
+        raise ArenaError(f"{path}: empty; its first line must name the columns")
+    if twice := next((name for name in columns if columns.count(name) > 1), None):
+        raise ArenaError(f"{path}:1: column {twice!r} occurs twice; rename one")
+    rows = []
+    for number, cells in numbered:
+        if len(cells) != len(columns):
+            raise ArenaError(
+                f"{path}:{number}: has {len(cells)} cells instead of {len(columns)}; quote cells that hold {delimiter!r}"
+            )
+        rows.append((f"{path}:{number}", dict(zip(columns, cells, strict=True))))
+    return Sheet(path, tuple(columns), tuple(rows))
+
+
+def _lines(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
+    """The cells of each line that is not empty, by the number of the line that they begin on."""
+    csv.field_size_limit(sys.maxsize)  # a document is longer than the 131,072 characters that the library takes for a mistake
+    reader = csv.reader(io.StringIO(text(path), newline=""), delimiter=delimiter, strict=True)
+    while True:
+        begins = reader.line_num + 1
+        try:
+            cells = next(reader, None)
+        except csv.Error as error:
+            raise ArenaError(f"{path}:{begins}: not CSV ({error})") from error
+        if cells is None:
+            return
+        if cells:
+            yield begins, cells
+
+
+def _parquet(path: Path) -> Sheet:
+    try:
+        table = pq.ParquetFile(path, memory_map=False).read()
+    except (pa.ArrowException, OSError) as error:
+        raise ArenaError(f"{path}: not a whole Parquet file ({str(error).splitlines()[0]})") from error
+    rows = tuple((f"{path} row {number}", row) for number, row in enumerate(table.to_pylist(), 1))
+    return Sheet(path, tuple(table.column_names), rows)
