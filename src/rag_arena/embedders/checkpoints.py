@@ -3,10 +3,12 @@
 import hashlib
 import importlib.metadata
 import importlib.util
+import io
 import json
+import pickle
 import re
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, redirect_stderr
 from pathlib import Path
 from typing import Any
 
@@ -60,6 +62,7 @@ class Folder:
             ArenaError: the device is not there, or the files do not hold the model.
         """
         import torch
+        from safetensors import SafetensorError
         from transformers.utils import logging
 
         logging.set_verbosity_error()
@@ -70,19 +73,24 @@ class Folder:
         except (RuntimeError, AssertionError) as error:
             raise ArenaError(f"{self._section}.device: {self._params.device} cannot be used ({_line(error)}); set cpu") from error
         try:
-            yield
-        except (OSError, ValueError, KeyError, RuntimeError) as error:
+            with redirect_stderr(io.StringIO()):
+                yield
+        except (OSError, EOFError, ValueError, KeyError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
             raise ArenaError(f"{self.path}: cannot be loaded ({_line(error)}); fetch the model again") from error
 
     @contextmanager
     def computing(self, texts: Sequence[str]) -> Iterator[None]:
-        """Run the model on texts in here. FlagEmbedding tells whatever goes wrong inside it by one of these errors.
+        """Run the model on texts in here.
+
+        FlagEmbedding draws bars of its own on standard error, which are not shown, and whatever goes wrong inside it comes out as
+        one of the errors below.
 
         Raises:
             ArenaError: naming the longest of the texts, which is the likeliest to be at fault.
         """
         try:
-            yield
+            with redirect_stderr(io.StringIO()):
+                yield
         except (AttributeError, IndexError, RuntimeError) as error:
             longest = max(texts, key=len)
             raise ArenaError(
