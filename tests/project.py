@@ -163,7 +163,8 @@ def question_table(questions: Sequence[tuple[Any, ...]]) -> pa.Table:
     """The questions artifact."""
     columns = ("question_id", "question", "answer", "aliases", "question_type", "gold_ids")
     return artifacts.table(
-        artifacts.QUESTIONS, [{**dict(zip(columns, q, strict=True)), "decomposition": [], "where": ()} for q in questions]
+        artifacts.QUESTIONS,
+        [{**dict(zip(columns, q, strict=True)), "decomposition": [], "where": (), "origin": None} for q in questions],
     )
 
 

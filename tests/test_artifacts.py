@@ -200,7 +200,7 @@ def test_a_file_with_a_key_twice_is_refused(tmp_path):
 def test_lists_of_records_are_read_back_in_their_order(tmp_path):
     hops = [{"question": f"q{i}", "answer": f"a{i}", "doc_id": str(i)} for i in (2, 1)]
     row = {"question_id": "q", "question": "?", "answer": "a1", "aliases": ["z", "b"], "question_type": "multi_hop"}
-    row |= {"gold_ids": ["2", "1"], "decomposition": hops, "where": ()}
+    row |= {"gold_ids": ["2", "1"], "decomposition": hops, "where": (), "origin": None}
     artifacts.write(tmp_path / "q.parquet", artifacts.table(QUESTIONS, [row]))
     found = artifacts.read(tmp_path / "q.parquet", QUESTIONS).to_pylist()[0]
     assert (found["aliases"], found["gold_ids"], found["decomposition"]) == (["z", "b"], ["2", "1"], hops)

@@ -164,6 +164,6 @@ def test_every_summary_reference_has_80_to_125_words(loaded):
 
 
 def test_the_splits_of_the_default_experiment_can_be_drawn(loaded, params):
-    table = artifacts.table(artifacts.QUESTIONS, ({**row, "where": ()} for row in loaded.questions))
+    table = artifacts.table(artifacts.QUESTIONS, ({**row, "where": (), "origin": None} for row in loaded.questions))
     evaluation, calibration = sample(table, params.sample)
     assert (evaluation.num_rows, calibration.num_rows) == (params.sample.evaluation, params.sample.calibration)

@@ -10,6 +10,7 @@ QuestionType = Literal["multi_hop", "single_hop", "summary"]
 ANSWERED, FAILED = "answered", "failed"  # what became of a question
 TYPED = "typed"  # origin of a setting that nothing has calibrated or trained
 NOT_ASKED = "endpoint: "  # begins the error of a judgement whose judge could not be asked: worth another try
+ORIGINAL, GENERATED = "original", "generated"  # how a question came to be, where that is known
 CHUNK = "¶"  # in the id of a chunk, between its document's and its number
 QUESTION_TYPES: tuple[QuestionType, ...] = ("multi_hop", "single_hop", "summary")
 
@@ -49,7 +50,7 @@ class Question:
     """One question with its reference and the documents that hold its evidence.
 
     `gold_ids` follow the order of reasoning where the dataset knows it; empty means that the dataset has none. `where` is
-    what the metadata of a document must say for this question to find it.
+    what the metadata of a document must say for this question to find it, `origin` whether it is original or generated.
     """
 
     question_id: str
@@ -59,6 +60,7 @@ class Question:
     question_type: QuestionType
     gold_ids: tuple[str, ...]
     where: Metadata = ()
+    origin: str | None = None
 
     @property
     def references(self) -> tuple[str, ...]:

@@ -63,6 +63,7 @@ def test_paragraphs_of_supporting_facts_are_the_gold_documents_each_once_and_in_
         "answer": "mountains",
         "aliases": [],
         "question_type": "multi_hop",
+        "origin": "original",
         "gold_ids": ["1", "2"],
         "decomposition": [],
     }

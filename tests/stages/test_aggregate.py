@@ -1,7 +1,8 @@
 """Aggregation of a hand-made grid: two cells, two modes, six questions."""
 
 import json
-from collections.abc import Collection
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -181,7 +182,7 @@ def configured(params: Params, **changes: Any) -> Params:
     return validate(values, "test")
 
 
-def questions_table(without_gold: Collection[str] = ()) -> pa.Table:
+def questions_table(without_gold: Collection[str] = (), origins: Mapping[str, str] = MappingProxyType({})) -> pa.Table:
     rows = [
         {
             "question_id": q,
@@ -192,6 +193,7 @@ def questions_table(without_gold: Collection[str] = ()) -> pa.Table:
             "gold_ids": [] if q in without_gold else gold,
             "decomposition": [],
             "where": (),
+            "origin": origins.get(q),
         }
         for q, (reference, aliases, kind, gold) in {**QUESTIONS, **OUTSIDE}.items()
     ]
@@ -244,6 +246,7 @@ def aggregated(
     known: list[tuple[str, bool, float | None]] | None = None,
     sample: list[str] | None = None,
     without_gold: Collection[str] = (),
+    origins: Mapping[str, str] = MappingProxyType({}),
 ) -> Results:
     answers, judgements = answers or ANSWERS, judgements or JUDGEMENTS
     cells = {
@@ -257,9 +260,8 @@ def aggregated(
         for cell in answers
     }
     truth = known_table(KNOWN if known is None else known)
-    return aggregate(
-        configured(params), questions_table(without_gold), sample_table(sample or list(QUESTIONS)), retrieved(), cells, truth
-    )
+    questions, drawn = questions_table(without_gold, origins), sample_table(sample or list(QUESTIONS))
+    return aggregate(configured(params), questions, drawn, retrieved(), cells, truth)
 
 
 @pytest.fixture(scope="module")
@@ -668,3 +670,25 @@ def test_metrics_of_a_floor_are_null_where_undefined_and_fit_in_json(params: Par
     found = aggregate(values, questions_table(), sample_table(list(QUESTIONS)), retrieved(), cells, known_table(KNOWN)).metrics
     assert (found["recall"], found["precision"], found["correction_rate"]) == (0.0, None, None)
     assert json.loads(json.dumps(found, allow_nan=False)) == found
+
+
+# Origins
+
+
+def test_original_and_generated_questions_are_reported_apart_where_both_occur(params: Params) -> None:
+    found = aggregated(params, origins={"q1": "original", "q2": "original", "q4": "generated", "q7": "generated"})
+    original, generated = board(found, group="original"), board(found, group="generated")
+    # q1 used all of its gold documents, q2 one of two; q4 none
+    assert (original["n_planned"], original["recall"]) == (2, (2 / 2 + 1 / 2) / 2)
+    assert (generated["n_planned"], generated["recall"]) == (1, 0 / 1)
+    assert original["tokens_in"] == sum(row["tokens_in"] for row in ANSWERS[DENSE][:2])
+    quality = {
+        (row["retrieval"], row["question_type"]): row["n_questions"] for row in found.tables["retrieval_quality"].to_pylist()
+    }
+    assert (quality["dense", "original"], quality["dense", "generated"]) == (len({"q1", "q2"}), len({"q4", "q7"}))
+
+
+@pytest.mark.parametrize("known", [{}, dict.fromkeys((*QUESTIONS, *OUTSIDE), "generated")])
+def test_one_origin_of_all_questions_is_not_reported_apart(params: Params, known: dict[str, str]) -> None:
+    rows = aggregated(params, origins=known).tables["leaderboard"].to_pylist()
+    assert {row["question_type"] for row in rows} == {"all", "multi_hop", "single_hop", "summary"}

@@ -67,7 +67,7 @@ class Calibration:
         params: Params | None = None,
         mode: str = "dense",
     ) -> Calibrated:
-        common = {"answer": "x", "aliases": [], "question_type": "single_hop", "decomposition": [], "where": ()}
+        common = {"answer": "x", "aliases": [], "question_type": "single_hop", "decomposition": [], "where": (), "origin": None}
         rows = [
             {**common, "question_id": q, "question": text, "gold_ids": (gold or {}).get(q, own)} for q, text, own in QUESTIONS
         ]

@@ -41,6 +41,7 @@ def tables(questions: list[Question]) -> tuple[pa.Table, pa.Table]:
             "gold_ids": list(q.gold_ids),
             "decomposition": [],
             "where": (),
+            "origin": None,
         }
         for q in questions
     ]

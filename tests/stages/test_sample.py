@@ -24,6 +24,7 @@ def questions(sizes: Mapping[str, int], gold=lambda question_id: [f"gold of {que
             "gold_ids": gold(f"{kind}_{i:02}"),
             "decomposition": [],
             "where": (),
+            "origin": None,
         }
         for kind, size in sizes.items()
         for i in range(size)

@@ -53,6 +53,7 @@ def inputs(params: Params) -> Inputs:
             "gold_ids": [],
             "decomposition": [],
             "where": (),
+            "origin": None,
         }
         for i, (text, (answer, kind)) in enumerate(QUESTIONS.items(), 1)
     ]

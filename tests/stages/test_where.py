@@ -37,7 +37,7 @@ def corpus() -> pa.Table:
 
 @pytest.fixture(scope="module")
 def questions() -> pa.Table:
-    common = {"answer": "x", "aliases": [], "question_type": "single_hop", "gold_ids": [], "decomposition": []}
+    common = {"answer": "x", "aliases": [], "question_type": "single_hop", "gold_ids": [], "decomposition": [], "origin": None}
     rows = [{**common, "question_id": q, "question": text, "where": of(tenant)} for q, (text, tenant) in ASKED.items()]
     return artifacts.table(artifacts.QUESTIONS, rows)
 

@@ -31,6 +31,7 @@ def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:
             row["question_type"],
             tuple(row["gold_ids"]),
             tuple(row["where"]),
+            row["origin"],
         )
         for row in questions.to_pylist()
         if row["question_id"] in chosen

@@ -37,7 +37,9 @@ QUESTIONS = _artifact(
         "gold_ids": _STRINGS,
         "decomposition": pa.list_(pa.struct([("question", _S), ("answer", _S), ("doc_id", _S)])),
         "where": _METADATA,
+        "origin": _S,
     },
+    nullable=("origin",),
 )
 INDEX = _artifact(
     "index",

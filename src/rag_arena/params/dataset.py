@@ -51,6 +51,21 @@ class TwoWiki(Source):
     kind: Literal["2wikimultihopqa"] = Field(description="2WikiMultihopQA's official JSON")
 
 
+class Musique(Source):
+    """RAGRouter-Bench's MuSiQue subset from the Hugging Face hub; in `path` MuSiQue's own files may lie, to be joined."""
+
+    kind: Literal["musique"] = Field(description="RAGRouter-Bench from the Hugging Face hub")
+    hub: Text = Field(description="name of the dataset on the hub")
+    config: Text = Field(description="its configuration")
+    revision: Text = Field(description="branch or commit; only a commit always gives the same data")
+
+
+class MusiqueOfficial(Source):
+    """MuSiQue-Ans as its authors publish it: one file of JSON Lines."""
+
+    kind: Literal["musique_official"] = Field(description="MuSiQue-Ans's JSON Lines")
+
+
 class Synthetic(Source):
     """Invented documents and questions of any number, for measuring how time and memory grow."""
 
@@ -121,4 +136,6 @@ class Wikipedia(Tables):
         return self
 
 
-Dataset = Annotated[RagRouter | HotpotQa | TwoWiki | Synthetic | Local | Wikipedia, Field(discriminator="kind")]
+Dataset = Annotated[
+    RagRouter | Musique | MusiqueOfficial | HotpotQa | TwoWiki | Synthetic | Local | Wikipedia, Field(discriminator="kind")
+]

@@ -1,4 +1,4 @@
-"""The leaderboard's rows: a cell's means over one question type, what it cost and how long it took."""
+"""The leaderboard's rows: a cell's means over the questions of one type or origin, what it cost and how long it took."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import numpy as np
 
 from rag_arena.params import Llm
 from rag_arena.records import FAILED, Cell, Question
-from rag_arena.scoring.groups import ALL, mean, of
+from rag_arena.scoring.groups import ALL, mean
 
 _MEANS = ("recall", "precision", "em", "f1", "contains", "rouge_l", "answer_accuracy", "faithfulness")
 Rows = Sequence[Mapping[str, Any]]
@@ -17,7 +17,7 @@ def board_row(
     cell: Cell, group: str, asked: Sequence[Question], answers: Rows, judgements: Rows, scores: Rows, llm: Llm, small_llm: Llm
 ) -> dict[str, Any]:
     """Counts, means over what is defined, calls, tokens and dollars, each tier of model at its own price."""
-    answers, judgements = of(group, answers), of(group, judgements)
+    answers, judgements, scores = (_about(asked, rows) for rows in (answers, judgements, scores))
     tokens_in, tokens_out = sum(r["tokens_in"] for r in answers), sum(r["tokens_out"] for r in answers)
     n_failed = sum(r["status"] == FAILED for r in answers)
     small_in, small_out = sum(r["small_tokens_in"] for r in answers), sum(r["small_tokens_out"] for r in answers)
@@ -33,7 +33,7 @@ def board_row(
         "n_failed": n_failed,
         "n_judged": len(judgements),
         "n_judge_failed": sum(bool(r["accuracy_error"] or r["faithfulness_error"]) for r in judgements),
-        **{column: mean(r[column] for r in of(group, scores)) for column in _MEANS},
+        **{column: mean(r[column] for r in scores) for column in _MEANS},
         "correction_rate": mean(r["corrected"] for r in answers),
         "changed_rate": mean(r["changed"] for r in answers),
         "llm_calls": sum(r["llm_calls"] for r in answers),
@@ -43,10 +43,9 @@ def board_row(
     }
 
 
-def latencies(group: str, answers: Rows, timings: Rows, first_pass: Mapping[str, float]) -> dict[str, Any]:
+def latencies(asked: Sequence[Question], timings: Rows, first_pass: Mapping[str, float]) -> dict[str, Any]:
     """Seconds per question: model time, grading, live searches, and the recorded ones at what they took in the retrieve stage."""
-    chosen = {row["question_id"] for row in of(group, answers)}
-    timings = [row for row in timings if row["question_id"] in chosen]
+    timings = _about(asked, timings)
     seconds = [
         r["llm_s"] + r["search_s"] + r["grading_s"] + r["recorded_searches"] * first_pass.get(r["question_id"], 0.0)
         for r in timings
@@ -56,6 +55,11 @@ def latencies(group: str, answers: Rows, timings: Rows, first_pass: Mapping[str,
         "latency_p95_s": float(np.percentile(seconds, 95)) if seconds else None,
         "replayed_calls": sum(row["replayed_calls"] for row in timings),
     }
+
+
+def _about(asked: Sequence[Question], rows: Rows) -> Rows:
+    ids = {question.question_id for question in asked}
+    return [row for row in rows if row["question_id"] in ids]
 
 
 def metrics(focus: str, board: Rows) -> dict[str, str | float | None]:

@@ -9,7 +9,7 @@ import pyarrow as pa
 from rag_arena.artifacts import hits_of
 from rag_arena.records import documents_of
 from rag_arena.scoring import evidence
-from rag_arena.scoring.groups import groups, mean, of
+from rag_arena.scoring.groups import groups, mean, of, origins
 
 Rankings = Mapping[str, Mapping[str, list[str]]]  # document ids of each mode and question, best first
 
@@ -20,7 +20,7 @@ def ranking(hits: pa.Table) -> dict[str, list[str]]:
 
 
 def retrieval_quality(rankings: Rankings, questions: Sequence[Mapping[str, Any]]) -> Iterable[dict[str, Any]]:
-    """Per mode and question type, over every question with gold documents: recall at k, MRR, and how often nothing was found.
+    """Per mode and type or origin of question, over all with gold documents: recall at k, MRR, and how often nothing was found.
 
     Without any such question there is nothing to tell, and no row.
     """
@@ -28,7 +28,7 @@ def retrieval_quality(rankings: Rankings, questions: Sequence[Mapping[str, Any]]
     if not with_gold:
         return
     for mode, found in rankings.items():
-        for group in groups(question["question_type"] for question in with_gold):
+        for group in (*groups(q["question_type"] for q in with_gold), *origins(q["origin"] for q in with_gold)):
             chosen = [(found.get(q["question_id"], []), q["gold_ids"]) for q in of(group, with_gold)]
             yield {
                 "retrieval": mode,

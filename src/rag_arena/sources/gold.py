@@ -20,8 +20,8 @@ class Resolver:
         for row in corpus:
             self._ids.add(row["doc_id"])
             self._by_exact_text.setdefault(row["text"], row["doc_id"])
-            self._by_text.setdefault(_normalised(row["text"]), row["doc_id"])
-            titles.setdefault(_normalised(row["title"]), []).append(row["doc_id"])
+            self._by_text.setdefault(normalised(row["text"]), row["doc_id"])
+            titles.setdefault(normalised(row["title"]), []).append(row["doc_id"])
         self._by_title = {title: ids[0] for title, ids in titles.items() if len(ids) == 1}
 
     def resolve(self, facts: Iterable[Any], where: str) -> tuple[list[str], list[str]]:
@@ -54,10 +54,11 @@ class Resolver:
         else:
             texts, title = [str(fact)], str(fact)
         for text in texts:
-            if (found := self._by_exact_text.get(text) or self._by_text.get(_normalised(text))) is not None:
+            if (found := self._by_exact_text.get(text) or self._by_text.get(normalised(text))) is not None:
                 return found
-        return self._by_title.get(_normalised(title)) if title else None
+        return self._by_title.get(normalised(title)) if title else None
 
 
-def _normalised(text: str) -> str:
+def normalised(text: str) -> str:
+    """A text without differences of case, spacing and Unicode form (NFKC)."""
     return " ".join(unicodedata.normalize("NFKC", text).casefold().split())

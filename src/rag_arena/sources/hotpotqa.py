@@ -13,6 +13,7 @@ from typing import Any
 
 from rag_arena.errors import ArenaError
 from rag_arena.params import HotpotQa, TwoWiki
+from rag_arena.records import ORIGINAL
 from rag_arena.sources.files import objects, present
 from rag_arena.sources.pool import Pool
 from rag_arena.sources.table import Ids, Loaded, list_of, not_empty, text_of
@@ -60,6 +61,7 @@ def load(dataset: HotpotQa | TwoWiki) -> Loaded:
                 "answer": text_of(row, ("answer",), where),
                 "aliases": [],
                 "question_type": "multi_hop",
+                "origin": ORIGINAL,
                 "gold_ids": list(gold),
                 "decomposition": _hops(row, {title: doc_id for doc_id, title in gold.items()}, where),
             }

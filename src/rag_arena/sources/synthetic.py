@@ -16,7 +16,7 @@ from typing import Any
 
 from rag_arena.errors import ArenaError
 from rag_arena.params import Synthetic
-from rag_arena.records import QuestionType
+from rag_arena.records import GENERATED, QuestionType
 from rag_arena.sources.files import present, text
 from rag_arena.sources.table import Loaded
 from rag_arena.wording import count
@@ -94,6 +94,7 @@ class _Question:
             "aliases": [],
             "question_type": self.kind,
             "gold_ids": gold,
+            "origin": GENERATED,
             "decomposition": [
                 {"question": question, "answer": answer, "doc_id": doc_id}
                 for (question, answer), doc_id in zip(self.hops, gold, strict=False)

@@ -12,12 +12,16 @@ _TYPE_ALIASES = {"factual": "single_hop", "reasoning": "multi_hop"}
 
 @dataclass(frozen=True, slots=True)
 class Loaded:
-    """Rows of the corpus and questions artifacts, the supporting facts that fit no document, and what else a user should know."""
+    """Rows of the corpus and questions artifacts, the supporting facts that fit no document, and what else a user should know.
+
+    `source` says where the rows come from more precisely than the parameters do; it names no place of this machine.
+    """
 
     corpus: list[dict[str, Any]]
     questions: list[dict[str, Any]]
     unresolved: list[str]
     notes: list[str] = field(default_factory=list)
+    source: str = ""
 
 
 class Ids:

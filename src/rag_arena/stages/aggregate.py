@@ -16,7 +16,7 @@ from rag_arena.records import FAILED, Cell, Question
 from rag_arena.scoring.board import board_row, latencies, metrics
 from rag_arena.scoring.decisions import Path, scorecard
 from rag_arena.scoring.graders import grader_rows
-from rag_arena.scoring.groups import ALL, groups
+from rag_arena.scoring.groups import ALL, groups, origins
 from rag_arena.scoring.judge_quality import judge_quality, judge_truth
 from rag_arena.scoring.node_costs import node_cost_rows
 from rag_arena.scoring.oracle import Outcome, oracle_rows
@@ -72,7 +72,7 @@ def aggregate(
     scored = {cell: _scores(cell, t.answers.to_pylist(), _by_id(t.judgements.to_pylist()), asked) for cell, t in cells.items()}
     closed_book = {r["question_id"]: r["correct"] for r in scored.get(_CLOSED_BOOK, []) if r["failure"] != FAILED}
     first_pass = {mode: {r["question_id"]: r["seconds"] for r in found.timings.to_pylist()} for mode, found in retrieved.items()}
-    kinds = [question.question_type for question in asked.values()]
+    boards = [*groups(q.question_type for q in asked.values()), *origins(q.origin for q in asked.values())]
     board: list[_Timed] = []
     graders: list[_Timed] = []
     nodes: list[_Timed] = []
@@ -84,10 +84,10 @@ def aggregate(
         answers, calls, timings = t.answers.to_pylist(), t.calls.to_pylist(), t.timings.to_pylist()
         judgements = t.judgements.to_pylist()
         judged.append(judge_quality(cell, judgements, params.judge.llm.price))
-        for group in groups(kinds):
-            planned = [question for question in asked.values() if group in (ALL, question.question_type)]
+        for group in boards:
+            planned = [question for question in asked.values() if group in (ALL, question.question_type, question.origin)]
             row = board_row(cell, group, planned, answers, judgements, scored[cell], params.llm, params.small_llm)
-            board.append((row, latencies(group, answers, timings, first_pass.get(cell.retrieval, {}))))
+            board.append((row, latencies(planned, timings, first_pass.get(cell.retrieval, {}))))
         taken = _paths(answers, _by_id(scored[cell]), asked, closed_book)
         decisions += scorecard(cell, taken)
         paths += path_rows(cell, taken)

@@ -27,7 +27,9 @@ def download(dataset: Dataset, lookups: Callable[[], Lookups] | None = None) -> 
         ArenaError: as `sources.load`.
     """
     loaded = sources.load(dataset, lookups)
-    note = {"arena.dataset": dataset.name, "arena.licence": dataset.licence}
+    note = {"arena.dataset": dataset.name, "arena.kind": dataset.kind, "arena.licence": dataset.licence}
+    if loaded.source:
+        note["arena.source"] = loaded.source
     corpus = artifacts.table(artifacts.CORPUS, ({"metadata": (), **row} for row in loaded.corpus), note)
-    questions = artifacts.table(artifacts.QUESTIONS, ({"where": (), **row} for row in loaded.questions), note)
+    questions = artifacts.table(artifacts.QUESTIONS, ({"where": (), "origin": None, **row} for row in loaded.questions), note)
     return Downloaded(corpus, questions, loaded.unresolved, loaded.notes)
