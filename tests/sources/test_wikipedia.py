@@ -6,12 +6,13 @@ from typing import Any
 
 import pytest
 
-from rag_arena import sources
+from rag_arena import artifacts, sources
 from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.ledger import Ledger
 from rag_arena.llm.lookups import Lookups
 from rag_arena.params import Transport, Wikipedia, section
 from rag_arena.sources.table import Loaded
+from tests.project import Project
 from tests.stub import Answer, Stub, unused_url
 from tests.webstub import Wiki, sends
 
@@ -190,3 +191,24 @@ def test_an_address_must_be_one_and_hold_no_password(tmp_path: Path, url: str) -
     with pytest.raises(ArenaError, match=r"^params\.yaml: dataset.*base_url") as refused:
         asked_of(tmp_path, url)
     assert "hunter2" not in str(refused.value)
+
+
+# The command line
+
+
+def test_pages_are_downloaded_once_and_cut_into_chunks(project: Project, stub: Stub) -> None:
+    folder = project.folder / "wiki"
+    folder.mkdir()
+    dataset = asked_of(folder, api(stub), chunking={"characters": 40, "overlap": 10})
+    project.change({"dataset": dataset.model_dump(mode="json") | {"path": "wiki"}})
+    said = project.ok("download").splitlines()
+    assert said[0] == "4 documents, 2 questions, 0 supporting facts unresolved"
+    assert said[1] == "note: wiki/titles.txt:2: 'Rhein' leads to 'Rhine'"
+    made = project.read("data/corpus.parquet", artifacts.CORPUS)
+    assert [row["doc_id"] for row in made] == ["Black Forest¶1", "Black Forest¶2", "Rhine¶1", "Rhine¶2"]
+    assert {row["title"]: dict(row["metadata"])["revision"] for row in made} == {"Black Forest": "1010", "Rhine": "1000"}
+    stub.behave = lambda body: sends({}, 500)
+    (project.folder / "data/corpus.parquet").unlink()
+    project.ok("download")
+    assert project.read("data/corpus.parquet", artifacts.CORPUS) == made
+    assert "dataset: wiki: 4 documents, 2 questions" in project.arena("doctor").stdout

@@ -8,7 +8,6 @@ from rag_arena.errors import ArenaError
 from rag_arena.params import Tables
 from rag_arena.sources import sheet
 from rag_arena.sources.fields import Fields, cell, no_column
-from rag_arena.sources.sheet import Sheet
 from rag_arena.sources.table import Ids, not_empty, type_named
 
 _HOLDS = ("question_id", "question", "answer", "aliases", "gold_ids", "question_type")
@@ -32,13 +31,21 @@ def questions(
     path = Path(dataset.path, dataset.questions)
     found = sheet.read(path, dataset.delimiter)
     not_empty(found.rows, "questions", path)
-    fields, filters = Fields(found, dataset.columns, _HOLDS, dataset.list_separator), _Filters(found, known, filter_by)
-    ids = Ids("question")
+    for column in filter_by:
+        if column not in found.columns:
+            raise no_column(found, column, "dataset.filter_by")
+    fields, ids = Fields(found, dataset.columns, _HOLDS, dataset.list_separator), Ids("question")
+    values = {column: {metadata.get(column) for metadata in known.values()} for column in sorted(filter_by)}
     rows = []
     for number, (where, row) in enumerate(found.rows, 1):
         question_id = fields.text("question_id", row, where).strip() if fields.has("question_id") else str(number)
         named = fields.maybe("question_type", row, where).strip()
+        agree = {column: cell(row, column, where).strip() for column in values}
+        for column, value in agree.items():
+            if value not in values[column]:
+                raise ArenaError(f"{where}: column {column!r} is {value!r}, which no document has")
         gold = list(dict.fromkeys((names or {}).get(item, item) for item in fields.items("gold_ids", row, where)))
+        _check_gold(gold, known, agree, where)
         rows.append(
             {
                 "question_id": ids.new(question_id, where),
@@ -48,33 +55,19 @@ def questions(
                 "question_type": type_named(named, where) if named else dataset.question_type,
                 "gold_ids": gold,
                 "decomposition": [],
-                "where": filters.of(row, gold, where),
+                "where": agree,
             }
         )
     return rows
 
 
-class _Filters:
-    """What questions are held to."""
-
-    def __init__(self, found: Sheet, known: Known, columns: Sequence[str]) -> None:
-        for column in columns:
-            if column not in found.columns:
-                raise no_column(found, column, "dataset.filter_by")
-        self._known = known
-        self._values = {column: {metadata.get(column) for metadata in known.values()} for column in sorted(columns)}
-
-    def of(self, row: Mapping[str, Any], gold: Sequence[str], where: str) -> dict[str, str]:
-        """A question's own values; they must let it find something, and its gold documents."""
-        own = {column: cell(row, column, where).strip() for column in self._values}
-        for column, value in own.items():
-            if value not in self._values[column]:
-                raise ArenaError(f"{where}: column {column!r} is {value!r}, which no document has")
-        for doc_id in gold:
-            if doc_id not in self._known:
-                raise ArenaError(f"{where}: gold document {doc_id!r} is not among the documents")
-            if hidden := [column for column, value in own.items() if self._known[doc_id].get(column) != value]:
+def _check_gold(gold: Sequence[str], known: Known, agree: Mapping[str, str], where: str) -> None:
+    """Gold documents must exist, and be among those that their question may find."""
+    for doc_id in gold:
+        if doc_id not in known:
+            raise ArenaError(f"{where}: gold document {doc_id!r} is not among the documents")
+        for column, value in agree.items():
+            if known[doc_id].get(column) != value:
                 raise ArenaError(
-                    f"{where}: gold document {doc_id!r} does not agree in {hidden[0]!r}; dataset.filter_by would hide it"
+                    f"{where}: gold document {doc_id!r} does not agree in {column!r}; dataset.filter_by would hide it"
                 )
-        return own
