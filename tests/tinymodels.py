@@ -3,22 +3,8 @@
 from pathlib import Path
 
 WORDS = [
-    "the",
-    "a",
-    "rhine",
-    "danube",
-    "elbe",
-    "river",
-    "begins",
-    "in",
-    "alps",
-    "forest",
-    "where",
-    "does",
-    "cheese",
-    "is",
-    "made",
-    "of",
+    *("the", "a", "rhine", "danube", "elbe", "river", "begins", "in", "alps", "forest"),
+    *("where", "does", "cheese", "is", "made", "of"),
 ]
 LONGEST = 64  # tokens
 _SPECIAL = ["<s>", "<pad>", "</s>", "<unk>"]

@@ -1,0 +1,52 @@
+"""Replies of embedding and rerank servers, for the stub server to send."""
+
+import hashlib
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from tests.stub import Answer, Body, with_json
+
+DIMENSIONS = 8
+
+
+def vector(text: str) -> list[float]:
+    """A text's vector, of any length but one."""
+    return [byte / 16 + 0.25 for byte in hashlib.sha256(text.encode()).digest()[:DIMENSIONS]]
+
+
+def embeddings(body: Body, vectors: Sequence[Any] | None = None) -> Answer:
+    """As POST /v1/embeddings replies, last text first: servers need not keep the order, and `index` tells it."""
+    rows = [
+        {"object": "embedding", "index": at, "embedding": each}
+        for at, each in enumerate(map(vector, body["input"]) if vectors is None else vectors)
+    ]
+    usage = {"prompt_tokens": sum(len(text.split()) for text in body["input"]), "total_tokens": 99}
+    return with_json({"object": "list", "model": body["model"], "data": rows[::-1], "usage": usage})
+
+
+def logit(query: str, text: str) -> float:
+    """Words that a text shares with the question, less one and a half."""
+    return len(set(query.lower().split()) & set(text.lower().split())) - 1.5
+
+
+def tei(body: Body) -> Answer:
+    """As POST /rerank of Text Embeddings Inference replies: a list, best first; probabilities unless raw scores are asked for."""
+    scores = [logit(body["query"], text) for text in body["texts"]]
+    if not body.get("raw_scores"):
+        scores = [_probability(score) for score in scores]
+    return with_json(sorted(({"index": at, "score": score} for at, score in enumerate(scores)), key=lambda row: -row["score"]))
+
+
+def cohere(body: Body) -> Answer:
+    """As POST /v1/rerank of Cohere, Jina and vLLM replies: the best `top_n` under `results`, best first, as probabilities."""
+    rows = [
+        {"index": at, "document": {"text": text}, "relevance_score": _probability(logit(body["query"], text))}
+        for at, text in enumerate(body["documents"])
+    ]
+    best = sorted(rows, key=lambda row: -row["relevance_score"])[: body["top_n"]]
+    return with_json({"id": "rerank-1", "model": body["model"], "usage": {"total_tokens": 20}, "results": best})
+
+
+def _probability(score: float) -> float:
+    return 1 / (1 + math.exp(-score))
