@@ -13,8 +13,9 @@ import os
 import shutil
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from multiprocessing.connection import Connection
@@ -95,7 +96,7 @@ def configure(project: Path, documents: int, candidates: int, url: str) -> None:
         *(f"{llm}.transport.max_concurrency={CONCURRENCY}" for llm in ("llm", "judge.llm")),
     ]
     compose = (sys.executable, "-m", "rag_arena", "compose", *overrides)
-    subprocess.run(compose, cwd=project, env=environment(project), stdout=subprocess.DEVNULL, check=True)
+    subprocess.run(compose, cwd=project, env=environment(project, ["compose"]), stdout=subprocess.DEVNULL, check=True)
     (project / layout.LABELS).parent.mkdir(exist_ok=True)
     (project / layout.LABELS).write_text(labels.text([]))
 
@@ -103,7 +104,7 @@ def configure(project: Path, documents: int, candidates: int, url: str) -> None:
 def run(project: Path, command: list[str]) -> dict[str, float]:
     """One stage's seconds on the clock, those of the processor, and its peak memory in MB; a failure ends the benchmark."""
     start = time.perf_counter()
-    process = subprocess.Popen((sys.executable, "-m", "rag_arena", *command), cwd=project, env=environment(project))
+    process = subprocess.Popen((sys.executable, "-m", "rag_arena", *command), cwd=project, env=environment(project, command))
     _, status, usage = os.wait4(process.pid, 0)  # this child's own figures, not those of the largest so far
     if status:
         sys.exit(f"arena {' '.join(command)} failed in {project}")
@@ -111,10 +112,10 @@ def run(project: Path, command: list[str]) -> dict[str, float]:
     return {"seconds": seconds, "cpu_s": usage.ru_utime + usage.ru_stime, "peak_mb": usage.ru_maxrss / 1024}
 
 
-def environment(project: Path) -> dict[str, str]:
-    """Of every command: a ledger of the project's own, so that every call is made."""
-    ledger = str(project.resolve() / "ledger.sqlite")
-    return {**os.environ, "ARENA_LEDGER": ledger, "OPENAI_API_KEY": "stub", "ARENA_DRIFT_CHECKED": "1"}
+def environment(project: Path, command: Sequence[str]) -> dict[str, str]:
+    """Of one command: a ledger of its own, so that every call is made, whatever another strategy has asked."""
+    ledger = project.resolve() / "ledgers" / f"{'-'.join(command[:3])}.sqlite"
+    return {**os.environ, "ARENA_LEDGER": str(ledger), "OPENAI_API_KEY": "stub", "ARENA_DRIFT_CHECKED": "1"}
 
 
 def table(measured: dict[int, dict[str, dict[str, float]]]) -> str:
@@ -161,7 +162,7 @@ def serve_slowly(told: Connection) -> None:
     with serve() as stub:
         stub.behave = behave
         told.send(stub.url)
-        multiprocessing.Event().wait()
+        threading.Event().wait()
 
 
 if __name__ == "__main__":
