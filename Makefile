@@ -50,7 +50,7 @@ check: $(READY)
 	snakemake --lint
 
 test: check
-	pytest -n 2 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
+	pytest -n 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 # A new complete lock from requirements.in, for every platform, with hashes (needs `pip install uv`).
 lock:
