@@ -5,7 +5,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from tests.stub import Answer, Body, with_json
+from tests.stub import Answer, Body, sensible, with_json
 
 DIMENSIONS = 8
 
@@ -50,3 +50,45 @@ def cohere(body: Body) -> Answer:
 
 def _probability(score: float) -> float:
     return 1 / (1 + math.exp(-score))
+
+
+def served(body: Body) -> Answer:
+    """A server of embeddings, of TEI's reranking and of chat."""
+    return embeddings(body) if "input" in body else tei(body) if "texts" in body else sensible(body)
+
+
+def served_embedder(url: str, **changes: Any) -> dict[str, Any]:
+    """The embedder section of params.yaml for the stub."""
+    settings = {
+        "kind": "http",
+        "base_url": url,
+        "model": "stub-embedder",
+        "dimensions": DIMENSIONS,
+        "send_dimensions": False,
+        "api_key_env": "",
+        "query_prefix": "",
+        "document_prefix": "",
+        "max_characters": 1000,
+        "batch_size": 2,
+        "transport": {"max_concurrency": 2, "deadline_s": 0.5, "max_retries": 0},
+        "bm25": {"k": 1.2, "b": 0.75, "average_words": 256.0},
+    }
+    return settings | changes
+
+
+def served_reranker(url: str, **changes: Any) -> dict[str, Any]:
+    """The reranker section of params.yaml for the stub."""
+    settings = {
+        "kind": "http",
+        "base_url": url.removesuffix("/v1"),
+        "model": "stub-reranker",
+        "api_key_env": "",
+        "documents_key": "texts",
+        "scores": "logits",
+        "max_characters": 1000,
+        "batch_size": 32,
+        "transport": {"max_concurrency": 1, "deadline_s": 0.5, "max_retries": 0},
+        "tau": 0.0,
+        "temperature": 1.0,
+    }
+    return settings | changes

@@ -1,6 +1,8 @@
 """Every finding of `arena doctor`, well and ill."""
 
 import importlib.metadata
+import importlib.util
+import math
 import os
 import sys
 from pathlib import Path
@@ -11,6 +13,7 @@ import yaml
 from rag_arena import doctor
 from rag_arena.doctor import Finding, examine
 from tests.project import DATASET, ROOT, Project, lines, question_rows
+from tests.servedstub import DIMENSIONS, served, served_embedder, served_reranker, tei
 from tests.stub import REFUSALS, Answer, Stub, completion, unused_url, with_json
 
 OPENAI = importlib.metadata.version("openai")
@@ -49,6 +52,7 @@ def test_where_all_is_well_everything_is_named(at: Project, stub: Stub, tmp_path
         "configuration": details["configuration"],
         "dataset": f"{DATASET}: 4 documents, 4 questions",
         "embedder": "minilm answers with 384 dimensions",
+        "reranker": "maxsim gives 1.00 to a passage that answers and 0.00 to one that does not",
         "model": f"stub at {stub.url} answers",
     }
     assert details["configuration"].startswith("3 cells (no_retrieval-none, vanilla-dense, self_corrective-dense); differs from")
@@ -234,3 +238,45 @@ def test_a_recorded_reply_does_not_hide_a_wrong_key(at: Project, stub: Stub) -> 
     assert findings()["model"].well
     stub.behave = lambda _: with_json({}, 401)
     assert "refuses the key" in only_ill("model")
+
+
+# Embedders and rerankers over HTTP
+
+
+def _serve_retrieval(at: Project, stub: Stub) -> None:
+    stub.behave = served
+    at.change({"embedder": served_embedder(stub.url), "reranker": served_reranker(stub.url)})
+
+
+def test_an_embedder_and_a_reranker_over_http_are_asked_past_the_ledger(at: Project, stub: Stub) -> None:
+    _serve_retrieval(at, stub)
+    for _ in range(2):
+        found = findings()
+        assert found["embedder"].detail == f"stub-embedder answers with {DIMENSIONS} dimensions"
+        # 4 and 0 words are shared, and a logit is their number less 1.5
+        good, other = (1 / (1 + math.exp(1.5 - shared)) for shared in (4, 0))
+        assert found["reranker"].detail == (
+            f"stub-reranker gives {good:.2f} to a passage that answers and {other:.2f} to one that does not"
+        )
+    assert sum("texts" in request for request in stub.requests) == 2
+
+
+def test_an_embedder_with_other_dimensions_is_told(at: Project, stub: Stub) -> None:
+    _serve_retrieval(at, stub)
+    at.change({"embedder.dimensions": 1024})
+    said = f"{stub.url}/embeddings: 200 without embeddings (vectors of length {DIMENSIONS}, embedder.dimensions is 1024)"
+    assert only_ill("embedder").startswith(said)
+
+
+def test_a_reranker_that_gives_probabilities_where_logits_are_expected_is_told(at: Project, stub: Stub) -> None:
+    _serve_retrieval(at, stub)
+    stub.behave = lambda body: tei(body | {"raw_scores": False}) if "texts" in body else served(body)
+    message = only_ill("reranker")
+    assert message.endswith("look like probabilities; set reranker.scores to probabilities")
+
+
+def test_models_that_are_to_run_here_without_their_packages_are_told(at: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    find = importlib.util.find_spec
+    monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == "FlagEmbedding" else find(name, *rest))
+    at.change({"embedder": yaml.safe_load((ROOT / "conf/embedder/bge_m3.yaml").read_text())})
+    assert findings()["embedder"].detail.startswith("embedder: needs FlagEmbedding")

@@ -15,13 +15,14 @@ import openai
 
 from rag_arena import layout, sources, strategies
 from rag_arena.compose import drift
-from rag_arena.embedders import load as load_embedder
+from rag_arena.embedders.probe import probe as probe_embedder
 from rag_arena.errors import ArenaError
 from rag_arena.llm import embedded
 from rag_arena.llm.client import explain, request_settings
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.llm.lookups import opening
 from rag_arena.params import Llm, Params, load
+from rag_arena.rerankers.probe import probe as probe_reranker
 from rag_arena.sources import labels
 from rag_arena.stages.preflight import check_calibration
 from rag_arena.wording import count
@@ -57,7 +58,8 @@ def examine(lock: Path) -> Iterator[Finding]:
         return
     yield _finding("configuration", lambda: _configuration(params))
     yield _finding("dataset", lambda: _dataset(params))
-    yield _finding("embedder", lambda: _embedder(params))
+    yield _finding("embedder", lambda: probe_embedder(params.embedder))
+    yield _finding("reranker", lambda: probe_reranker(params.reranker, params.embedder))
     yield _finding("model", lambda: _model(params.llm, "llm"))
     if params.judge.llm.endpoint != params.llm.endpoint:
         yield _finding("judge", lambda: _model(params.judge.llm, "judge.llm"))
@@ -145,11 +147,6 @@ def _dataset(params: Params) -> str:
     parts += [f"{count(len(loaded.unresolved), 'supporting fact')} unresolved"] if loaded.unresolved else []
     parts += [f"{without_gold} without gold documents"] if without_gold else []
     return f"{params.dataset.path}: {', '.join(parts)}"
-
-
-def _embedder(params: Params) -> str:
-    vector = load_embedder(params.embedder).dense("one short text")
-    return f"{params.embedder.kind} answers with {len(vector)} dimensions"
 
 
 def _model(llm: Llm, key: str) -> str:

@@ -18,24 +18,11 @@ from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.ledger import Ledger
 from rag_arena.params import HttpEmbedder, section
 from rag_arena.stages.index import index
-from tests.servedstub import DIMENSIONS, embeddings, vector
+from tests.servedstub import DIMENSIONS, embeddings, served_embedder, vector
 from tests.stub import Answer, Stub, unused_url, with_json
 
 TEXTS = ["The Rhine begins in the Alps.", "The Elbe begins in Bohemia.", "Cheese is made of milk."]
 QUERY = "Where does the Rhine begin?"
-VALUES: dict[str, Any] = {
-    "kind": "http",
-    "model": "stub-embedder",
-    "dimensions": DIMENSIONS,
-    "send_dimensions": False,
-    "api_key_env": "",
-    "query_prefix": "",
-    "document_prefix": "",
-    "max_characters": 1000,
-    "batch_size": 2,
-    "transport": {"max_concurrency": 2, "deadline_s": 0.5, "max_retries": 0},
-    "bm25": {"k": 1.2, "b": 0.75, "average_words": 256.0},
-}
 
 
 @pytest.fixture(autouse=True)
@@ -44,7 +31,7 @@ def _speaks_embeddings(stub: Stub) -> None:
 
 
 def settings(url: str, **changes: Any) -> HttpEmbedder:
-    return section(HttpEmbedder, {**VALUES, "base_url": url, **changes}, "params.yaml", "embedder.")
+    return section(HttpEmbedder, served_embedder(url, **changes), "params.yaml", "embedder.")
 
 
 def of(stub: Stub, **changes: Any) -> Http:
@@ -268,7 +255,7 @@ def test_a_request_that_fails_is_told_in_one_line(stub: Stub, answer: Answer, sa
 
 def test_what_may_pass_is_tried_again(stub: Stub) -> None:
     stub.behave = lambda body: embeddings(body) if len(stub.requests) > 1 else with_json({}, 429)
-    assert of(stub, transport={**VALUES["transport"], "max_retries": 1}).dense(QUERY) == unit(vector(QUERY))
+    assert of(stub, transport={"max_concurrency": 1, "deadline_s": 0.5, "max_retries": 1}).dense(QUERY) == unit(vector(QUERY))
 
 
 # Keys

@@ -11,31 +11,17 @@ from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.ledger import Ledger
 from rag_arena.params import HttpReranker, section
 from rag_arena.rerankers.http import Http, logit
-from tests.servedstub import cohere, tei
+from tests.servedstub import cohere, served_reranker, tei
 from tests.stub import Answer, Stub, unused_url, with_json
 
 QUERY = "where does the rhine begin"
 TEXTS = ["the rhine", "cheese", "the rhine does begin", "the elbe", "milk"]
 LOGITS = [2 - 1.5, 0 - 1.5, 4 - 1.5, 1 - 1.5, 0 - 1.5]
 SHAPES = {"texts": tei, "documents": cohere}
-TRANSPORT = {"max_concurrency": 1, "deadline_s": 0.5, "max_retries": 0}
 
 
 def settings(url: str, **changes: Any) -> HttpReranker:
-    values = {
-        "kind": "http",
-        "base_url": url.removesuffix("/v1"),
-        "model": "stub-reranker",
-        "api_key_env": "",
-        "documents_key": "texts",
-        "scores": "logits",
-        "max_characters": 1000,
-        "batch_size": 32,
-        "transport": TRANSPORT,
-        "tau": 0.0,
-        "temperature": 1.0,
-    }
-    return section(HttpReranker, values | changes, "params.yaml", "reranker.")
+    return section(HttpReranker, served_reranker(url, **changes), "params.yaml", "reranker.")
 
 
 def of(stub: Stub, **changes: Any) -> Http:

@@ -17,8 +17,9 @@ _NEAREST = 2.0**-24  # to 0 and 1: what a probability in single precision can st
 class Http:
     """A cross-encoder behind an endpoint."""
 
-    def __init__(self, params: HttpReranker) -> None:
+    def __init__(self, params: HttpReranker, recorded: bool = True) -> None:
         self._params = params
+        self._recorded = recorded  # else the server is always asked
         self._model = ServedModel(params, "reranker", "/rerank", "scores")
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
@@ -36,7 +37,11 @@ class Http:
             body |= {"raw_scores": params.scores == "logits", "truncate": True}
         else:
             body |= {"model": params.model, "top_n": len(documents)}
-        scores: list[float] = self._model.ask(body, lambda reply: _scores(reply, len(documents), params.scores))
+
+        def read(reply: Any) -> list[float]:
+            return _scores(reply, len(documents), params.scores)
+
+        scores: list[float] = self._model.ask(body, read) if self._recorded else next(self._model.ask_all([(body, read)]))
         return scores if params.scores == "logits" else [logit(score) for score in scores]
 
 

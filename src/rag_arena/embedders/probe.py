@@ -1,0 +1,14 @@
+"""Does the embedder answer?"""
+
+from rag_arena import embedders
+from rag_arena.params import Embedder as EmbedderParams
+
+
+def probe(params: EmbedderParams) -> str:
+    """What it answers to one text, which no ledger replays.
+
+    Raises:
+        ArenaError: it does not.
+    """
+    [[found]] = embedders.load(params).documents([["one short text"]])
+    return f"{params.kind if params.kind == 'minilm' else params.model} answers with {len(found.dense)} dimensions"

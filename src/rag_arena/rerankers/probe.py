@@ -1,0 +1,28 @@
+"""Does the reranker answer, and on the scale that it is said to?"""
+
+from rag_arena import embedders, rerankers
+from rag_arena.errors import ArenaError
+from rag_arena.params import Embedder as EmbedderParams
+from rag_arena.params import Reranker as RerankerParams
+from rag_arena.rerankers.http import Http
+
+_QUESTION = "Which river flows through Cologne?"
+_TEXTS = ("Cologne is a city on the river Rhine, which flows through it.", "A sonnet is a poem of fourteen lines.")
+
+
+def probe(params: RerankerParams, embedder: EmbedderParams) -> str:
+    """What it answers to one question and two passages, which no ledger replays.
+
+    Raises:
+        ArenaError: it does not, or its scores are not on the scale that the parameters name.
+    """
+    asked = Http(params, recorded=False) if params.kind == "http" else rerankers.load(params, embedders.load(embedder))
+    scores = asked.scores(_QUESTION, _TEXTS)
+    if params.kind == "http" and params.scores == "logits" and all(0 <= score <= 1 for score in scores):
+        raise ArenaError(
+            f"{params.base_url}: scores {scores[0]:.2f} and {scores[1]:.2f} look like probabilities; "
+            "set reranker.scores to probabilities"
+        )
+    good, other = (rerankers.probability(score, params) for score in scores)
+    name = params.kind if params.kind == "maxsim" else params.model
+    return f"{name} gives {good:.2f} to a passage that answers and {other:.2f} to one that does not"
