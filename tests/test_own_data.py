@@ -101,6 +101,7 @@ def test_no_cell_has_seen_a_document_of_another_tenant(finished: Project) -> Non
 def test_one_questions_path_can_be_shown(finished: Project) -> None:
     asked = finished.read("data/sample/evaluation.parquet", artifacts.SAMPLE)[0]["question_id"]
     shown = finished.ok("trace", asked, COLUMNS="160")
+    assert f"only from: tenant {ASKED[asked]}" in shown.splitlines()
     assert "gold" not in shown
     assert "recall" not in shown
 

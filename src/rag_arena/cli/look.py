@@ -158,6 +158,10 @@ def trace(
     }
     console = Console(emoji=False)
     console.print(f"[bold]{escape(question['question'])}[/bold]  ({question['question_type']})", highlight=False)
+    if question["where"]:
+        console.print(
+            f"only from: {escape(', '.join(f'{column} {value}' for column, value in question['where']))}", highlight=False
+        )
     console.print(f"reference: {escape(' | '.join((question['answer'], *question['aliases'])))}", highlight=False)
     for cell in params.cells:
         rows = artifacts.read(layout.run(cell, "answers"), artifacts.ANSWERS).to_pylist()
