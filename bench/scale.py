@@ -114,7 +114,7 @@ def run(project: Path, command: list[str]) -> dict[str, float]:
 
 def environment(project: Path, command: Sequence[str]) -> dict[str, str]:
     """Of one command: a ledger of its own, so that every call is made, whatever another strategy has asked."""
-    ledger = project.resolve() / "ledgers" / f"{'-'.join(command[:3])}.sqlite"
+    ledger = project.resolve() / "ledgers" / f"{'-'.join(command)}.sqlite"
     return {**os.environ, "ARENA_LEDGER": str(ledger), "OPENAI_API_KEY": "stub", "ARENA_DRIFT_CHECKED": "1"}
 
 
