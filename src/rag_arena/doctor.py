@@ -18,9 +18,10 @@ from rag_arena.compose import drift
 from rag_arena.embedders.probe import probe as probe_embedder
 from rag_arena.errors import ArenaError
 from rag_arena.llm import embedded
-from rag_arena.llm.client import explain, request_settings
+from rag_arena.llm.client import request_settings
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.llm.lookups import opening
+from rag_arena.llm.refusals import explain
 from rag_arena.params import Llm, Params, load
 from rag_arena.rerankers.probe import probe as probe_reranker
 from rag_arena.sources import labels

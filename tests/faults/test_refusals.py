@@ -18,7 +18,7 @@ import pytest
 
 from rag_arena import artifacts
 from rag_arena.errors import EndpointError
-from rag_arena.llm.client import explain
+from rag_arena.llm.refusals import explain
 from rag_arena.params import Endpoint
 from tests.project import DATASET, QUESTIONS, ROOT, Project, corpus_rows, lines, question_rows
 from tests.stub import REFUSALS, Answer, Stub, completion, sensible, unused_url, with_json

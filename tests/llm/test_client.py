@@ -13,8 +13,9 @@ import openai
 import pytest
 
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.client import ChatModel, Message, Token, connect, explain
+from rag_arena.llm.client import ChatModel, Message, Token, connect
 from rag_arena.llm.ledger import Ledger
+from rag_arena.llm.refusals import explain
 from rag_arena.metering import Meter, metered
 from rag_arena.params import Endpoint, Llm, Price, Transport
 from tests.stub import Answer, Stub, completion, raw_completion, sensible, serve, unused_url, with_json

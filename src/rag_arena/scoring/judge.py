@@ -22,7 +22,8 @@ from ragas.metrics.collections import AnswerAccuracy, Faithfulness
 from ragas.metrics.collections.faithfulness.util import NLIStatementPrompt, StatementGeneratorPrompt
 
 from rag_arena.errors import EndpointError
-from rag_arena.llm.client import explain, request_settings
+from rag_arena.llm.client import request_settings
+from rag_arena.llm.refusals import explain
 from rag_arena.metering import labelled
 from rag_arena.params import Endpoint, Metrics
 from rag_arena.records import NOT_ASKED
