@@ -47,9 +47,11 @@ QUESTIONS = [
     ("q4", "Where does the Elbe begin?", "Bohemia", [], "summary", ["d4"]),
 ]
 OVERRIDES = [
-    "llm=openai",
+    "llm=openai_compatible",
+    "llm.endpoint.base_url=http://server/v1",
     "llm.endpoint.model=stub",
-    "llm@judge.llm=openai",
+    "llm@judge.llm=openai_compatible",
+    "judge.llm.endpoint.base_url=http://server/v1",
     "judge.llm.endpoint.model=stub",
     "dataset=folder",
     f"dataset.path={DATASET}",

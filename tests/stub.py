@@ -99,9 +99,12 @@ VERDICTS = ("Yes", "No", "Fully", "Partially", "1", "2", "3", "4", "5", "A", "B"
 def sensible(body: Body) -> Answer:
     """The default behaviour, a function of the prompt's hash.
 
-    A short answer; valid JSON for ragas's three schemas and for a verdict; where log-probabilities are asked for, tokens with
-    theirs, and in place of a single token every word that a verdict of ours may be.
+    A list of one model; a short answer; valid JSON for ragas's three schemas and for a verdict; where log-probabilities are asked
+    for, tokens with theirs, and in place of a single token every word that a verdict of ours may be.
     """
+    if "path" in body:
+        stub = {"id": "stub", "object": "model", "created": 0, "owned_by": "tests"}
+        return with_json({"object": "list", "data": [stub]}, 200 if body["path"] == "/v1/models" else 404)
     prompt = body["messages"][-1]["content"]
     shape = body.get("response_format", {}).get("json_schema", {})
     schema = shape.get("name")

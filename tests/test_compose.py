@@ -32,11 +32,17 @@ def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 
 def chosen(path: Path, choice: str, place: str) -> tuple[list[str], dict[str, Any]]:
     """Overrides that pick an option and give its mandatory values, and the plain values that it must lead to."""
-    named = leaves(yaml.safe_load(path.read_text(encoding="utf-8")))
-    values = {".".join(filter(None, (place, key))): value for key, value in named}
-    given = {key: "given" for key, value in values.items() if value == "???"}
+    values = {".".join(filter(None, (place, key))): value for key, value in inherited(path).items()}
+    given = {key: "http://given" if key.endswith("url") else "given" for key, value in values.items() if value == "???"}
     overrides = [*choice.split(), *(f"{key}={value}" for key, value in given.items())]
     return overrides, {key: value for key, value in (values | given).items() if "${" not in str(value)}
+
+
+def inherited(path: Path) -> dict[str, Any]:
+    """An option's values over those of the options that it starts from."""
+    own = yaml.safe_load(path.read_text(encoding="utf-8"))
+    bases = [base for base in own.get("defaults", []) if isinstance(base, str) and base != "_self_"]
+    return {key: value for base in bases for key, value in inherited(path.with_stem(base)).items()} | dict(leaves(own))
 
 
 def option(path: Path) -> tuple[list[str], dict[str, Any]]:
@@ -69,7 +75,9 @@ def test_every_option_composes_and_puts_its_values_in_place(path):
     assert_in_place(wanted, composed(*overrides))
 
 
-@pytest.mark.parametrize("path", [CONF / "llm" / f"{name}.yaml" for name in ("embedded", "openai")], ids=lambda p: p.stem)
+@pytest.mark.parametrize(
+    "path", [path for path in OPTIONS if path.parent.name == "llm" and path.stem != "same"], ids=lambda p: p.stem
+)
 @pytest.mark.parametrize("place", ["llm", "judge.llm"])
 def test_every_language_model_can_answer_and_judge(path, place):
     overrides, wanted = chosen(path, f"{place if place == 'llm' else f'llm@{place}'}={path.stem}", place)

@@ -12,9 +12,10 @@ import yaml
 
 from rag_arena import doctor
 from rag_arena.doctor import Finding, examine
-from tests.project import DATASET, ROOT, Project, lines, question_rows
+from rag_arena.sources import labels
+from tests.project import DATASET, QUESTIONS, ROOT, Project, lines, question_rows
 from tests.servedstub import DIMENSIONS, served, served_embedder, served_reranker, tei
-from tests.stub import REFUSALS, Answer, Stub, completion, unused_url, with_json
+from tests.stub import REFUSALS, VERDICTS, Answer, Stub, raw_completion, sensible, unused_url, with_json
 
 OPENAI = importlib.metadata.version("openai")
 
@@ -23,6 +24,8 @@ OPENAI = importlib.metadata.version("openai")
 def at(project: Project, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> Project:
     """A project that lacks nothing, in which this process stands."""
     project.point_at(stub.url)
+    project.change({"sample.evaluation": len(QUESTIONS), "sample.calibration": 0})
+    project.change({f"{llm}.endpoint.top_logprobs": len(VERDICTS) for llm in ("llm", "small_llm", "judge.llm")})
     (project.folder / "requirements.lock").write_text(f"openai=={OPENAI} \\\n    --hash=sha256:00\n")
     monkeypatch.chdir(project.folder)
     monkeypatch.setattr(doctor, "FREE_GB", 0.0)
@@ -51,9 +54,14 @@ def test_where_all_is_well_everything_is_named(at: Project, stub: Stub, tmp_path
         "dvc": "nothing left of a killed run",
         "configuration": details["configuration"],
         "dataset": f"{DATASET}: 4 documents, 4 questions",
+        "labels": "data/labels.csv: 0 labels",
+        "sample": "4 questions to evaluate on, 0 to calibrate on",
         "embedder": "minilm answers with 384 dimensions",
         "reranker": "maxsim gives 1.00 to a passage that answers and 0.00 to one that does not",
         "model": f"stub at {stub.url} answers",
+        "model, log-probabilities": "the 12 likeliest tokens; verdicts are probabilities",
+        "model, structured output": "json_schema is obeyed",
+        "model, context": "the server does not tell",
     }
     assert details["configuration"].startswith("3 cells (no_retrieval-none, vanilla-dense, self_corrective-dense); differs from")
 
@@ -65,7 +73,8 @@ def test_the_command_ends_with_status_0_when_all_is_well_and_1_when_not(at: Proj
     assert {line.split()[0] for line in done.stdout.splitlines()} == {"ok"}
     done = at.arena("doctor", program=program, OPENAI_API_KEY=None)
     assert (done.returncode, done.stderr) == (1, "")
-    assert "MEND  model: llm: no key; set OPENAI_API_KEY (any word for a server without keys)" in done.stdout.splitlines()
+    lacks = "needs a key; set OPENAI_API_KEY (any word for a server without keys)"
+    assert f"MEND  model: {stub.url}: {lacks}" in done.stdout.splitlines()
 
 
 def test_the_projects_own_lock_pins_every_package_it_names() -> None:
@@ -178,6 +187,53 @@ def test_supporting_facts_that_fit_no_document_are_counted(at: Project) -> None:
     assert findings()["dataset"].detail == f"{DATASET}: 4 documents, 4 questions, 4 supporting facts unresolved"
 
 
+# What later stages would refuse
+
+
+def test_missing_labels_are_told(at: Project) -> None:
+    Path("data/labels.csv").unlink()
+    told = "data/labels.csv: missing; make it with the line question_id,doc_id,question,title,score,label"
+    found = findings()
+    assert found["labels"] == Finding("labels", False, told)
+
+
+@pytest.mark.parametrize(
+    ("row", "what"),
+    [(labels.Row("q9", "d1", "", "", "", "yes"), "question 'q9'"), (labels.Row("q1", "d9", "", "", "", "no"), "document 'd9'")],
+)
+def test_a_label_of_what_the_dataset_does_not_have_is_told(at: Project, row: labels.Row, what: str) -> None:
+    Path("data/labels.csv").write_text(labels.text([row]))
+    assert only_ill("labels") == f"data/labels.csv: labels {what}, which the dataset does not have; delete the row"
+
+
+def test_a_sample_larger_than_the_data_is_told(at: Project) -> None:
+    at.change({"sample.evaluation": 5})
+    assert only_ill("sample").startswith(
+        "params.yaml: sample.evaluation asks for 5 questions, but 4 are in the dataset; lower it"
+    )
+
+
+def test_a_threshold_that_no_question_can_calibrate_is_told(at: Project) -> None:
+    at.change({"strategy.self_corrective.threshold": "auto"})
+    told = "strategy.self_corrective.threshold cannot be calibrated in dense: no retrieval of the calibration split is labelled"
+    assert only_ill("sample").startswith(f"params.yaml: {told}; ")
+    at.change({"sample.evaluation": 3, "sample.calibration": 1})
+    assert findings()["sample"].detail == "3 questions to evaluate on, 1 to calibrate on"
+
+
+def test_a_percentile_of_nothing_is_told(at: Project) -> None:
+    at.change({"strategy.self_corrective.threshold": {"percentile": 10}})
+    assert "the calibration split has no retrieval; raise sample.calibration" in only_ill("sample")
+
+
+def test_a_router_that_no_question_can_train_is_told(at: Project) -> None:
+    adaptive = {"router": "trained", "k": 3, "max_tokens": 9, "max_steps": 2, "max_paragraphs": 6, "step_tokens": 9}
+    at.change({"strategy.adaptive": adaptive, "grid.strategies": ["adaptive"]})
+    at.change({"sample.evaluation": 3, "sample.calibration": 1})
+    told = "params.yaml: strategy.adaptive.router cannot be trained in dense: no calibration question has a silver label"
+    assert only_ill("sample").startswith(told)
+
+
 # Models
 
 
@@ -188,7 +244,7 @@ def test_the_embedded_models_file_is_looked_for(at: Project) -> None:
 
 def test_a_missing_key_is_told_by_its_variable(at: Project, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("OPENAI_API_KEY")
-    assert only_ill("model") == "llm: no key; set OPENAI_API_KEY (any word for a server without keys)"
+    assert only_ill("model") == f"{stub.url}: needs a key; set OPENAI_API_KEY (any word for a server without keys)"
     assert stub.requests == []
 
 
@@ -226,12 +282,57 @@ def test_an_url_where_something_else_answers_is_told(at: Project, stub: Stub, an
     assert only_ill("model") == f"{stub.url}: 200 without a chat completion; mend llm.endpoint.base_url"
 
 
-def test_the_judge_is_asked_for_itself_when_it_is_another(at: Project, stub: Stub) -> None:
-    at.change({"judge.llm.endpoint.model": "absent"})
-    stub.behave = lambda body: with_json({}, 404) if body["model"] == "absent" else completion("yes")
-    expected = f"{stub.url}: 404; check judge.llm.endpoint.base_url and judge.llm.endpoint.model (absent)"
-    assert only_ill("judge") == expected
-    assert [body["model"] for body in stub.requests] == ["stub", "absent"]
+@pytest.mark.parametrize(("section", "subject"), [("small_llm", "small model"), ("judge.llm", "judge")])
+def test_the_small_model_and_the_judge_are_asked_for_themselves_where_they_are_others(
+    at: Project, stub: Stub, section: str, subject: str
+) -> None:
+    at.change({f"{section}.endpoint.model": "absent"})
+    stub.behave = lambda body: with_json({}, 404) if body.get("model") == "absent" else sensible(body)
+    expected = f"{stub.url}: has no model 'absent'; set {section}.endpoint.model; the nearest it has: stub"
+    assert only_ill(subject) == expected
+    assert sum(body.get("model") == "absent" for body in stub.requests) == 1
+
+
+def test_a_judge_is_not_asked_for_log_probabilities(at: Project, stub: Stub) -> None:
+    at.change({"judge.llm.endpoint.model": "another"})
+    assert [subject for subject in findings() if subject.startswith("judge")] == [
+        "judge",
+        "judge, structured output",
+        "judge, context",
+    ]
+
+
+def test_a_server_without_log_probabilities_is_told_with_the_key_to_set(at: Project, stub: Stub) -> None:
+    stub.behave = lambda body: sensible({name: value for name, value in body.items() if name != "logprobs"})
+    then = "then verdicts are asked for in JSON, with probability 0 or 1; until then each costs a request more"
+    assert only_ill("model, log-probabilities") == f"{stub.url}: gives none; set llm.endpoint.top_logprobs to 0: {then}"
+
+
+def test_an_url_without_its_v1_is_told(at: Project, stub: Stub) -> None:
+    at.point_at(root := stub.url.removesuffix("/v1"))
+    stub.behave = lambda body: sensible(body) if "path" in body else with_json({"detail": "Not Found"}, 404)
+    assert only_ill("model") == f"{root}: 404; set llm.endpoint.base_url to {root}/v1"
+
+
+NATIVE = {
+    "variant": "native",
+    **dict.fromkeys(("k", "segments", "segment_tokens", "beam_width", "max_tokens"), 3),
+    "retrieve": "adaptive",
+    "threshold": 0.2,
+    "form": "short",
+    "grader": "llm",
+    "relevance": "auto",
+    "weights": {"relevant": 1.0, "supported": 1.0, "useful": 0.5},
+}
+
+
+def test_a_native_variant_is_told_whether_the_server_continues_raw_text(at: Project, stub: Stub) -> None:
+    at.change({"strategy.self_rag": NATIVE, "grid.strategies": ["self_rag"]})
+    stub.behave = lambda body: raw_completion([("Yes", {"Yes": 0.5, "No": 0.25})]) if "prompt" in body else sensible(body)
+    assert findings()["model, raw completions"].detail == "/completions gives the 2 likeliest tokens"
+    stub.behave = lambda body: with_json({}, 404) if "prompt" in body else sensible(body)
+    instead = "set strategy.self_rag.variant to prompted, or serve the checkpoint with vLLM"
+    assert only_ill("model, raw completions") == f"{stub.url}: has no /completions; {instead}"
 
 
 def test_a_recorded_reply_does_not_hide_a_wrong_key(at: Project, stub: Stub) -> None:

@@ -2,30 +2,31 @@
 
 import importlib.metadata
 import json
-import os
 import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-import openai
+import pyarrow as pa
 
-from rag_arena import layout, sources, strategies
+from rag_arena import layout, strategies
 from rag_arena.compose import drift
 from rag_arena.embedders.probe import probe as probe_embedder
 from rag_arena.errors import ArenaError
 from rag_arena.llm import embedded
-from rag_arena.llm.client import request_settings
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.llm.lookups import opening
-from rag_arena.llm.refusals import explain
-from rag_arena.params import Llm, Params, load
+from rag_arena.llm.probe import Probe
+from rag_arena.params import Endpoint, Params, load
 from rag_arena.rerankers.probe import probe as probe_reranker
 from rag_arena.sources import labels
-from rag_arena.stages.preflight import check_calibration
+from rag_arena.stages.download import Downloaded, download
+from rag_arena.stages.preflight import check_calibration, check_split
+from rag_arena.stages.sample import sample
 from rag_arena.wording import count
 
 FREE_GB = 2.0
@@ -58,12 +59,10 @@ def examine(lock: Path) -> Iterator[Finding]:
         yield Finding("configuration", False, str(error))
         return
     yield _finding("configuration", lambda: _configuration(params))
-    yield _finding("dataset", lambda: _dataset(params))
+    yield from _data(params)
     yield _finding("embedder", lambda: probe_embedder(params.embedder))
     yield _finding("reranker", lambda: probe_reranker(params.reranker, params.embedder))
-    yield _finding("model", lambda: _model(params.llm, "llm"))
-    if params.judge.llm.endpoint != params.llm.endpoint:
-        yield _finding("judge", lambda: _model(params.judge.llm, "judge.llm"))
+    yield from _models(params)
 
 
 def _finding(subject: str, check: Callable[[], str]) -> Finding:
@@ -139,36 +138,78 @@ def _configuration(params: Params) -> str:
     return f"{count(len(params.cells), 'cell')} ({names}){differs}"
 
 
-def _dataset(params: Params) -> str:
+def _data(params: Params) -> Iterator[Finding]:
+    """The dataset, and what is drawn from it; as the first stages do it, with nothing written."""
+    downloaded = cache(lambda: _downloaded(params))
+    dataset = _finding("dataset", lambda: _dataset(params, downloaded()))
+    yield dataset
+    if dataset.well:
+        yield _finding("labels", lambda: _labels(downloaded()))
+        yield _finding("sample", lambda: _sample(params, downloaded().questions))
+
+
+def _downloaded(params: Params) -> Downloaded:
     with opening(default_path(), params.llm.transport) as lookups:
-        loaded = sources.load(params.dataset, lookups)
-    without_gold = sum(not row["gold_ids"] for row in loaded.questions)
-    check_calibration(params, without_gold < len(loaded.questions), labels.read(layout.LABELS))
-    parts = [count(len(loaded.corpus), "document"), count(len(loaded.questions), "question")]
-    parts += [f"{count(len(loaded.unresolved), 'supporting fact')} unresolved"] if loaded.unresolved else []
+        return download(params.dataset, lookups)
+
+
+def _dataset(params: Params, found: Downloaded) -> str:
+    without_gold = sum(not gold for gold in found.questions["gold_ids"].to_pylist())
+    check_calibration(params, without_gold < found.questions.num_rows, labels.read(layout.LABELS))
+    parts = [count(found.corpus.num_rows, "document"), count(found.questions.num_rows, "question")]
+    parts += [f"{count(len(found.unresolved), 'supporting fact')} unresolved"] if found.unresolved else []
     parts += [f"{without_gold} without gold documents"] if without_gold else []
     return f"{params.dataset.path}: {', '.join(parts)}"
 
 
-def _model(llm: Llm, key: str) -> str:
-    """One short question, past the ledger, so that a wrong key is not hidden by an old reply."""
-    endpoint = llm.endpoint
-    if endpoint.kind == "embedded":
-        return f"{endpoint.model}: {embedded.model_path().name} is in place"
-    secret = os.environ.get(endpoint.api_key_env, "")
-    if not secret:
-        raise ArenaError(f"{key}: no key; set {endpoint.api_key_env} (any word for a server without keys)")
-    with openai.OpenAI(base_url=endpoint.base_url, api_key=secret, max_retries=0, timeout=llm.transport.deadline_s) as client:
-        try:
-            completion: Any = client.chat.completions.create(
-                model=endpoint.model,
-                messages=[{"role": "user", "content": "Say yes."}],
-                extra_body=request_settings(endpoint, 16),
-            )
-        except openai.OpenAIError as error:
-            raise explain(error, endpoint, key) from error
-        except ValueError:  # 200, said to be JSON, and not
-            completion = None
-    if not getattr(completion, "choices", None):
-        raise ArenaError(f"{endpoint.base_url}: 200 without a chat completion; mend {key}.endpoint.base_url")
-    return f"{endpoint.model} at {endpoint.base_url} answers"
+def _labels(found: Downloaded) -> str:
+    rows = labels.read(layout.LABELS)
+    known = (set(table[key].to_pylist()) for table, key in ((found.questions, "question_id"), (found.corpus, "doc_id")))
+    labels.check(layout.LABELS, rows, *known)
+    return f"{layout.LABELS}: {count(sum(row.verdict is not None for row in rows), 'label')}"
+
+
+def _sample(params: Params, questions: pa.Table) -> str:
+    evaluation, calibration = sample(questions, params.sample)
+    check_split(params, questions, calibration, labels.read(layout.LABELS))
+    return f"{count(evaluation.num_rows, 'question')} to evaluate on, {calibration.num_rows} to calibrate on"
+
+
+def _models(params: Params) -> Iterator[Finding]:
+    """Every distinct endpoint, once, by the first section that names it."""
+    sections = {
+        "model": ("llm", params.llm),
+        "small model": ("small_llm", params.small_llm),
+        "judge": ("judge.llm", params.judge.llm),
+    }
+    asked: list[Endpoint] = []
+    for subject, (section, llm) in sections.items():
+        if llm.endpoint in asked:
+            continue
+        asked.append(llm.endpoint)
+        if llm.endpoint.kind == "embedded":
+            yield _finding(subject, partial(_embedded, llm.endpoint))
+        else:
+            yield from _server(subject, Probe(llm, section), subject == "model" and _reads_raw_completions(params))
+
+
+def _embedded(endpoint: Endpoint) -> str:
+    return f"{endpoint.model}: {embedded.model_path().name} is in place"
+
+
+def _server(subject: str, probe: Probe, raw: bool) -> Iterator[Finding]:
+    """What a server can do; if it does not reply, that alone."""
+    reply = _finding(subject, probe.reply)
+    yield reply
+    if reply.well:
+        if subject != "judge":  # whose verdicts are never probabilities
+            yield _finding(f"{subject}, log-probabilities", probe.logprobs)
+        yield _finding(f"{subject}, structured output", probe.structure)
+        if raw:
+            yield _finding(f"{subject}, raw completions", probe.raw)
+        yield _finding(f"{subject}, context", probe.context)
+
+
+def _reads_raw_completions(params: Params) -> bool:
+    chosen: list[Any] = [strategies.settings(name, params) for name in params.grid.strategies]
+    return any(settings.reads_raw_completions for settings in chosen)

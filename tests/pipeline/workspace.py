@@ -126,8 +126,8 @@ defaults:
   - override /dataset: folder
   - override /retrieval: {modes}
   - override /strategy: {strategies}
-  - override /llm: openai
-  - override /llm@judge.llm: openai
+  - override /llm: openai_compatible
+  - override /llm@judge.llm: openai_compatible
 experiment: test
 dataset:
   path: {dataset}

@@ -187,7 +187,7 @@ def test_what_calibration_knows_nothing_of_is_refused_with_what_to_do(resolved: 
 
 
 def test_a_threshold_calibrated_on_the_reranker_is_refused_to_a_grader_that_is_a_model(resolved: Any) -> None:
-    told = "gate.upper cannot be calibrated in dense: calibrated on the reranker's scores, and the grader is llm; type a number"
+    told = "strategy.gate: upper is calibrated on the reranker's scores, and the grader is llm; type a number"
     with pytest.raises(ArenaError, match=told):
         resolved(grader="llm", upper="auto")
 

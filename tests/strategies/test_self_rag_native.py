@@ -7,11 +7,9 @@ from typing import Any
 import pytest
 
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.client import ChatModel
 from rag_arena.metering import metered
-from rag_arena.params import Endpoint
 from rag_arena.strategies.state import State
-from tests.strategies.harness import DOCUMENTS, QUESTION, Answers, hit, path, recorded
+from tests.strategies.harness import DOCUMENTS, QUESTION, Answers, path, recorded
 from tests.strategies.test_self_rag import HITS, critiques, self_rag
 from tests.stub import Answer, Body, completion, raw_completion
 
@@ -209,9 +207,3 @@ def test_an_empty_reply_fails_its_question_and_not_the_endpoint(graphs: Answers)
 def test_a_chat_completion_is_no_raw_completion_and_is_not_recorded(graphs: Answers) -> None:
     with pytest.raises(Exception, match="200 without a completion: "):
         native(graphs, {**SHORT, START + shown("d1"): completion("the Alps")})
-
-
-def test_the_embedded_model_is_refused_by_name(graphs: Answers) -> None:
-    embedded = ChatModel(None, Endpoint(kind="embedded", model="smollm2-135m-instruct"))  # type: ignore[arg-type]
-    with pytest.raises(EndpointError, match=r"^smollm2-135m-instruct: the embedded model completes chats only; name a server"):
-        graphs.one("self_rag", self_rag(variant="native"), [hit("d1", 0.9)], model=embedded)

@@ -26,6 +26,19 @@ SMALL = "small_llm"  # the section of params.yaml that sets the small model, and
 T = TypeVar("T")
 
 
+def key_of(endpoint: Endpoint) -> str:
+    """The key of a server, from the environment alone; for one that wants none a word, since the openai client insists on one.
+
+    Raises:
+        EndpointError: the server needs a key and its environment variable is not set.
+    """
+    key = os.environ.get(endpoint.api_key_env, "") if endpoint.api_key_env else "none"
+    if not key:
+        mend = f"set {endpoint.api_key_env} (any word for a server without keys)"
+        raise EndpointError(f"{endpoint.base_url.rstrip('/')}: needs a key; {mend}")
+    return key
+
+
 def connect(llm: Llm, ledger: Ledger) -> openai.AsyncOpenAI:
     """A client whose every call goes through the ledger.
 
@@ -39,9 +52,7 @@ def connect(llm: Llm, ledger: Ledger) -> openai.AsyncOpenAI:
         identity = canonical(embedded.identity(endpoint))
         inner = embedded.EmbeddedTransport(endpoint)
     else:
-        base_url, key = endpoint.base_url.rstrip("/"), os.environ.get(endpoint.api_key_env, "")
-        if not key:
-            raise EndpointError(f"{base_url}: needs a key; set {endpoint.api_key_env} (any word for a server without keys)")
+        base_url, key = endpoint.base_url.rstrip("/"), key_of(endpoint)
         identity = canonical({"base_url": base_url, "model": endpoint.model})
         inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=transport.max_concurrency))
     ledgered = LedgerTransport(ledger, inner, identity, transport.max_concurrency, transport.deadline_s)
@@ -115,7 +126,7 @@ class ChatModel:
         completion = await self._answered(node, asked)
         choice = completion.choices[0]
         text, thoughts = choice.message.content or "", getattr(choice.message, "reasoning_content", None) or ""
-        return Message(text, thoughts, choice.finish_reason or "", _tokens(choice.logprobs))
+        return Message(text, thoughts, choice.finish_reason or "", tokens_of(choice.logprobs))
 
     async def complete(self, node: str, prompt: str, max_tokens: int, **more: Any) -> Message:
         """As `ask`, for a reply that must not be empty.
@@ -141,18 +152,13 @@ class ChatModel:
             more: further fields of the request; `logprobs` is the number of alternatives of each token.
 
         Raises:
-            EndpointError: the endpoint refuses every request alike, or is the embedded one, which completes chats only.
+            EndpointError: the endpoint refuses every request alike.
             ArenaError: this request failed after all retries.
         """
-        if self.endpoint.kind == "embedded":
-            raise EndpointError(
-                f"{self.endpoint.model}: the embedded model completes chats only; name a server of raw completions in "
-                f"{self._section}.endpoint (kind: openai)"
-            )
-        sampling = request_settings(self.endpoint.model_copy(update={"max_tokens_key": "max_tokens"}), max_tokens)
+        sampling = request_settings(self.endpoint, max_tokens, "max_tokens")
         asked = self.client.completions.create(model=self.endpoint.model, prompt=prompt, extra_body={**sampling, **more})
         choice = (await self._answered(node, asked)).choices[0]
-        return Message(choice.text, "", choice.finish_reason or "", _raw_tokens(choice.logprobs))
+        return Message(choice.text, "", choice.finish_reason or "", raw_tokens_of(choice.logprobs))
 
     async def _answered(self, node: str, asked: Awaitable[T]) -> T:
         with labelled(node, self._tier):
@@ -168,20 +174,22 @@ def chat_models(params: Params, clients: Sequence[openai.AsyncOpenAI]) -> tuple[
     return ChatModel(clients[0], params.llm.endpoint), ChatModel(clients[1], params.small_llm.endpoint, SMALL, section)
 
 
-def _tokens(logprobs: Any) -> tuple[Token, ...]:
+def tokens_of(logprobs: Any) -> tuple[Token, ...]:
+    """The tokens of a chat's choice, none where the server gave no log-probabilities."""
     content = getattr(logprobs, "content", None) or []
     return tuple(Token(t.token, t.logprob, {a.token: a.logprob for a in t.top_logprobs or []}) for t in content)
 
 
-def _raw_tokens(logprobs: Any) -> tuple[Token, ...]:
+def raw_tokens_of(logprobs: Any) -> tuple[Token, ...]:
+    """As `tokens_of`, of a raw completion's choice."""
     said, each = getattr(logprobs, "tokens", None) or [], getattr(logprobs, "token_logprobs", None) or []
     alternatives = getattr(logprobs, "top_logprobs", None) or [{}] * len(said)
     return tuple(Token(text, p, others or {}) for text, p, others in zip(said, each, alternatives, strict=True))
 
 
-def request_settings(endpoint: Endpoint, max_tokens: int) -> dict[str, Any]:
-    """Sampling settings as this endpoint wants them named; what is null is not sent."""
-    settings: dict[str, Any] = {endpoint.max_tokens_key: max_tokens}
+def request_settings(endpoint: Endpoint, max_tokens: int, limit: str = "") -> dict[str, Any]:
+    """Sampling settings as this endpoint wants them named, or its limit as `limit` says; what is null is not sent."""
+    settings: dict[str, Any] = {limit or endpoint.max_tokens_key: max_tokens}
     if endpoint.temperature is not None:
         settings["temperature"] = endpoint.temperature
     if endpoint.seed is not None:

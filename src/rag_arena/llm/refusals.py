@@ -12,6 +12,7 @@ from rag_arena.params import Endpoint
 _REFUSES = re.compile(
     r"support|unknown|unrecogni|unexpected|unavailable|invalid|not (permitted|allowed)|forbidden|must be (one of|')|enabled only"
 )
+_CREDIT = "buy credit there or choose another endpoint"
 _TOO_MUCH = re.compile(r"too (large|long|many)|context (length|size|window)|at (most|least)")  # of this question alone
 
 
@@ -35,6 +36,12 @@ def _refused_field(said: str, endpoint: Endpoint, section: str) -> str | None:
     return next((what for field, what in advice.items() if re.search(rf"\b{field}\b", text)), None)
 
 
+def _refused_key(status: int, endpoint: Endpoint, section: str) -> str:
+    if endpoint.api_key_env:
+        return f"refuses the key ({status}); check {endpoint.api_key_env}"
+    return f"wants a key ({status}); set {section}.endpoint.api_key_env to the variable that holds it"
+
+
 def _said(error: openai.APIStatusError) -> str:
     """The server's own words in one line: `message` of its error where that is a text, else the whole body."""
     inner = error.body.get("message") if isinstance(error.body, dict) else None
@@ -53,16 +60,17 @@ def explain(error: openai.OpenAIError, endpoint: Endpoint, section: str = "llm")
     if isinstance(error, openai.APIStatusError):
         if (ours := error.response.extensions.get(OURS)) is not None:
             return EndpointError(str(ours))
-        if isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
-            return EndpointError(f"{where}: refuses the key ({error.status_code}); check {endpoint.api_key_env}")
+        advice = _refused_field(_said(error), endpoint, section) if error.status_code not in (401, 429) else None
+        if advice is None and isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
+            return EndpointError(f"{where}: {_refused_key(error.status_code, endpoint, section)}")
         if isinstance(error, openai.NotFoundError):
             return EndpointError(
                 f"{where}: 404; check {section}.endpoint.base_url and {section}.endpoint.model ({endpoint.model})"
             )
         said = f"{where}: {error.status_code} {_said(error)}"
-        if error.status_code != 429 and (advice := _refused_field(_said(error), endpoint, section)) is not None:
+        if advice is not None:
             return EndpointError(f"{said}; {advice}")
-        return ArenaError(said)
+        return EndpointError(f"{said}; {_CREDIT}") if error.code == "insufficient_quota" else ArenaError(said)
     if isinstance(error, openai.APITimeoutError):
         return ArenaError(f"{where}: no complete reply in time; raise {section}.transport.deadline_s")
     if isinstance(error, openai.APIConnectionError):

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
-from rag_arena.llm.client import ChatModel, Message
+from rag_arena.llm.client import ChatModel
 from rag_arena.llm.reasoning import opens_thought
 
 Source = Literal["logprobs", "schema", "unreadable"]
@@ -53,8 +53,8 @@ async def classify(model: ChatModel, node: str, prompt: str, classes: Sequence[s
             verdict = from_alternatives(message.tokens[0].alternatives, classes)
             if verdict is not None:
                 return verdict
-    message = await model.ask(node, prompt, endpoint.verdict_tokens, **_shape(endpoint.structured_output, classes))
-    return _from_words(message, classes)
+    asked, shape = in_shape(prompt, endpoint.structured_output, classes)
+    return from_words((await model.ask(node, asked, endpoint.verdict_tokens, **shape)).text, classes)
 
 
 def from_alternatives(alternatives: Mapping[str, float], classes: Sequence[str]) -> Verdict | None:
@@ -86,22 +86,27 @@ def class_of(token: str, classes: Sequence[str]) -> str | None:
     return begun[0] if len(begun) == 1 else None
 
 
-def _shape(structured_output: str, classes: Sequence[str]) -> dict[str, Any]:
-    if structured_output == "json_object":
-        return {"response_format": {"type": "json_object"}}
+def in_shape(prompt: str, structured_output: str, classes: Sequence[str]) -> tuple[str, dict[str, Any]]:
+    """A prompt and the fields of its request that ask for a verdict as the endpoint's `structured_output` says."""
     if structured_output == "none":
-        return {}
+        return prompt, {}
+    if structured_output == "json_object":  # OpenAI and Groq refuse it where the prompt does not mention JSON
+        choices = " or ".join(map(json.dumps, classes))
+        return f'{prompt}\nReply in JSON: {{"verdict": {choices}}}', {"response_format": {"type": "json_object"}}
     schema = {
         "type": "object",
         "properties": {"verdict": {"type": "string", "enum": list(classes)}},
         "required": ["verdict"],
         "additionalProperties": False,
     }
-    return {"response_format": {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": True}}}
+    return prompt, {
+        "response_format": {"type": "json_schema", "json_schema": {"name": "verdict", "schema": schema, "strict": True}}
+    }
 
 
-def _from_words(message: Message, classes: Sequence[str]) -> Verdict:
-    named = {name for word in _words(message.text) if (name := class_of(word, classes)) is not None}
+def from_words(text: str, classes: Sequence[str]) -> Verdict:
+    """The one class that a reply names, with probability 1; all alike where it names none or several."""
+    named = {name for word in _words(text) if (name := class_of(word, classes)) is not None}
     if len(named) == 1:
         chosen = named.pop()
         return Verdict({name: float(name == chosen) for name in classes}, 0.0, "schema")

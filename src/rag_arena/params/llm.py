@@ -13,7 +13,9 @@ class Endpoint(Section):
     kind: Literal["embedded", "openai"] = Field(description="embedded: SmolLM2-135M in process; openai: any compatible server")
     model: str = Field(description="model name as the server knows it")
     base_url: str = Field("", description="URL up to and including /v1 (openai only)")
-    api_key_env: str = Field("OPENAI_API_KEY", description="environment variable that holds the key (openai only)")
+    api_key_env: str = Field(
+        "OPENAI_API_KEY", description="environment variable that holds the key; empty: the server wants none"
+    )
     temperature: float | None = Field(0.0, description="null: not sent")
     seed: int | None = Field(None, description="null: not sent")
     max_tokens_key: Literal["max_tokens", "max_completion_tokens"] = Field("max_tokens", description="what the server calls it")

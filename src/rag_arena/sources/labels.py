@@ -5,7 +5,7 @@ One row per question and document; `label` is yes (the document holds evidence f
 
 import csv
 import io
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
 
@@ -64,6 +64,18 @@ def read(path: Path) -> list[Row]:
         seen.add((row.question_id, row.doc_id))
         rows.append(row)
     return rows
+
+
+def check(path: Path, rows: Iterable[Row], question_ids: Collection[str], doc_ids: Collection[str]) -> None:
+    """Hold what is labelled against a dataset.
+
+    Raises:
+        ArenaError: a label is of a question or a document that the dataset does not have.
+    """
+    for row in rows:
+        for kind, name, known in (("question", row.question_id, question_ids), ("document", row.doc_id, doc_ids)):
+            if row.verdict is not None and name not in known:
+                raise ArenaError(f"{path}: labels {kind} {name!r}, which the dataset does not have; delete the row")
 
 
 def text(rows: Iterable[Row]) -> str:

@@ -7,15 +7,14 @@ from typing import Any
 
 import pyarrow as pa
 
-from rag_arena import artifacts, rerankers
-from rag_arena.errors import ArenaError
+from rag_arena import artifacts, layout, rerankers
 from rag_arena.params import Params, Sigmoid
 from rag_arena.progress import track
 from rag_arena.records import Document, document_of, documents_of
 from rag_arena.retrieval.retriever import Retrievers
 from rag_arena.scoring import evidence, sigmoid
 from rag_arena.scoring.cuts import Scored, precision_recall, youden
-from rag_arena.sources.labels import Row
+from rag_arena.sources.labels import Row, check
 from rag_arena.stages.retrieve import open_retrievers
 
 COSINE, RELEVANCE = "cosine", "relevance"
@@ -77,7 +76,7 @@ def calibrate(
     Raises:
         ArenaError: a label is of a question or a document that the dataset does not have.
     """
-    _check(labels, questions, corpus)
+    check(layout.LABELS, labels, set(questions["question_id"].to_pylist()), set(corpus["doc_id"].to_pylist()))
     passes = list(_first_passes(mode, params, corpus, index, questions, sample, hits, labels))
     sigmoids = {scorer: _fit(scorer, passes) for scorer in SCORERS}
     # cosines are held against a threshold as they are, the reranker's scores through the sigmoid
@@ -97,14 +96,6 @@ def calibrate(
             ),
         ),
     )
-
-
-def _check(labels: Sequence[Row], questions: pa.Table, corpus: pa.Table) -> None:
-    known = {"question": set(questions["question_id"].to_pylist()), "document": set(corpus["doc_id"].to_pylist())}
-    for row in labels:
-        for kind, name in (("question", row.question_id), ("document", row.doc_id)):
-            if row.verdict is not None and name not in known[kind]:
-                raise ArenaError(f"data/labels.csv: labels {kind} {name!r}, which the dataset does not have; delete the row")
 
 
 def _first_passes(

@@ -3,12 +3,14 @@
 from collections.abc import Iterable
 from typing import Any
 
-from rag_arena import strategies
-from rag_arena.errors import ArenaError
-from rag_arena.params import Params
-from rag_arena.sources.labels import Row
+import pyarrow as pa
 
-_AUTO = "auto"
+from rag_arena import strategies
+from rag_arena.artifacts import questions_of
+from rag_arena.errors import ArenaError
+from rag_arena.params import NO_MODE, Params, Percentile
+from rag_arena.sources.labels import Row
+from rag_arena.stages.resolve import AUTO, TRAINED, unlabelled, unretrieved, untrained
 
 
 def check_calibration(params: Params, any_gold: bool, labels: Iterable[Row]) -> None:
@@ -25,14 +27,40 @@ def check_calibration(params: Params, any_gold: bool, labels: Iterable[Row]) -> 
     if any_gold or any(row.verdict is not None for row in labels):
         return
     for strategy in params.grid.strategies:
-        if keys := _calibrated(strategy, params):
+        if keys := _calibrated(strategies.settings(strategy, params)):
             raise ArenaError(
                 f"params.yaml: strategy.{strategy}.{keys[0]} is auto, and there is nothing to calibrate it on: no question has "
                 "gold documents, no document is labelled; type a value, or run strategy=[vanilla,no_retrieval] and `arena label`"
             )
 
 
-def _calibrated(strategy: str, params: Params) -> list[str]:
-    settings: Any = strategies.settings(strategy, params)
-    thresholds = [key for key in strategies.calibrated(strategy) if getattr(settings, key) == _AUTO]
-    return [*thresholds, *(["relevance"] if getattr(settings, "relevance", None) == _AUTO and settings.reranks else [])]
+def check_split(params: Params, questions: pa.Table, calibration: pa.Table, labels: Iterable[Row]) -> None:
+    """Can the calibration split give every cell what its settings leave to it?
+
+    Args:
+        params: the grid and its settings.
+        questions: the dataset's.
+        calibration: the split.
+        labels: what the user says of documents.
+
+    Raises:
+        ArenaError: as the resolve stage will, for the first cell that it will refuse.
+    """
+    split = questions_of(questions, calibration)
+    labelled = {row.question_id for row in labels if row.verdict is not None}
+    known = any(q.gold_ids or q.question_id in labelled for q in split)
+    trainable = params.silver.questions and any(q.question_type != "summary" for q in split)
+    for cell in (c for c in params.cells if c.retrieval != NO_MODE):
+        settings: Any = strategies.settings(cell.strategy, params)
+        percentiles = [key for key in settings.calibrated() if isinstance(getattr(settings, key), Percentile)]
+        if (keys := _calibrated(settings)) and not known:
+            raise unlabelled(cell, keys[0])
+        if percentiles and not split:
+            raise unretrieved(cell, percentiles[0])
+        if getattr(settings, "router", None) == TRAINED and not trainable:
+            raise untrained(cell)
+
+
+def _calibrated(settings: Any) -> list[str]:
+    thresholds = [key for key in settings.calibrated() if getattr(settings, key) == AUTO]
+    return [*thresholds, *(["relevance"] if getattr(settings, "relevance", None) == AUTO and settings.reranks else [])]

@@ -57,33 +57,31 @@ class _Resolving:
         if key == "router" and setting == TRAINED:
             return self._router(), TRAINED
         if calibrated and setting == AUTO:
-            return self._threshold(key, calibrated["scorer"], self._cut(key, **calibrated)), AUTO
+            return self._threshold(calibrated["scorer"], self._cut(key, **calibrated)), AUTO
         if calibrated and isinstance(setting, Percentile):
             scores = self._scores(key, calibrated["scorer"])
             percentile = float(np.percentile(scores, setting.percentile))
-            return self._threshold(key, calibrated["scorer"], percentile), f"percentile {setting.percentile:g}"
+            return self._threshold(calibrated["scorer"], percentile), f"percentile {setting.percentile:g}"
         return typed, TYPED
 
-    def _threshold(self, key: str, scorer: str, score: float) -> float:
+    def _threshold(self, scorer: str, score: float) -> float:
         """A score as a threshold: one on relevance is a probability, by the sigmoid in force."""
         if scorer != RELEVANCE:
             return round(score, DIGITS)
-        if getattr(self._settings, "grader", None) == "llm":
-            raise self._refusal(key, "calibrated on the reranker's scores, and the grader is llm", "type a number")
         return round(rerankers.probability(score, self._sigmoid), DIGITS)
 
     def _cut(self, key: str, scorer: str, separates: str) -> float:
         rows = self._calibrated.thresholds.to_pylist()
         cut: float | None = next(row["cut"] for row in rows if (row["scorer"], row["separates"]) == (scorer, separates))
         if cut is None:
-            raise self._refusal(key, "no retrieval of the calibration split is labelled", f"{self._more}, or type a number")
+            raise unlabelled(self._cell, key)
         return cut
 
     def _scores(self, key: str, scorer: str) -> list[float]:
         rows = self._calibrated.retrievals.to_pylist()
         scores = [row["best"] for row in rows if row["scorer"] == scorer and row["best"] is not None]
         if not scores:
-            raise self._refusal(key, "the calibration split has no retrieval", "raise sample.calibration, or type a number")
+            raise unretrieved(self._cell, key)
         return scores
 
     @cached_property
@@ -94,16 +92,15 @@ class _Resolving:
         fitted = next(row for row in self._calibrated.sigmoids.to_pylist() if row["scorer"] == RELEVANCE)
         if fitted["tau"] is None:
             why = f"nothing can be fitted to {fitted['n_relevant']} relevant and {fitted['n_other']} other documents"
-            raise self._refusal("relevance", why, f"{self._more}, or type {{tau: number, temperature: number}}")
+            raise _uncalibrated(
+                self._cell, "relevance", why, f"{_more(self._cell)}, or type {{tau: number, temperature: number}}"
+            )
         return Sigmoid(tau=round(fitted["tau"], DIGITS), temperature=max(round(fitted["temperature"], DIGITS), 10**-DIGITS))
 
     def _router(self) -> dict[str, Any]:
         rows = self._read_router().to_pylist()
         if not rows:
-            raise ArenaError(
-                f"params.yaml: strategy.{self._cell.strategy}.router cannot be trained in {self._cell.retrieval}: no calibration "
-                "question has a silver label; raise silver.questions or sample.calibration, or choose router: prompted"
-            )
+            raise untrained(self._cell)
         columns = {"choices": "choice", "intercepts": "intercept", "coefficients": "coefficients"}
         return {name: [row[column] for row in rows] for name, column in columns.items()}
 
@@ -111,11 +108,28 @@ class _Resolving:
     def _calibrated(self) -> Calibrated:
         return self._read()
 
-    @property
-    def _more(self) -> str:
-        return f"label some with `arena label {self._cell.retrieval}`, raise sample.calibration"
 
-    def _refusal(self, key: str, why: str, mend: str) -> ArenaError:
-        return ArenaError(
-            f"params.yaml: strategy.{self._cell.strategy}.{key} cannot be calibrated in {self._cell.retrieval}: {why}; {mend}"
-        )
+def unlabelled(cell: Cell, key: str) -> ArenaError:
+    """Why an `auto` setting has no number where it is not known of any retrieval whether it is good."""
+    return _uncalibrated(cell, key, "no retrieval of the calibration split is labelled", f"{_more(cell)}, or type a number")
+
+
+def unretrieved(cell: Cell, key: str) -> ArenaError:
+    """Why a percentile has no number where nothing was retrieved."""
+    return _uncalibrated(cell, key, "the calibration split has no retrieval", "raise sample.calibration, or type a number")
+
+
+def untrained(cell: Cell) -> ArenaError:
+    """Why there is no router."""
+    return ArenaError(
+        f"params.yaml: strategy.{cell.strategy}.router cannot be trained in {cell.retrieval}: no calibration question has a "
+        "silver label; raise silver.questions or sample.calibration, or choose router: prompted"
+    )
+
+
+def _more(cell: Cell) -> str:
+    return f"label some with `arena label {cell.retrieval}`, raise sample.calibration"
+
+
+def _uncalibrated(cell: Cell, key: str, why: str, mend: str) -> ArenaError:
+    return ArenaError(f"params.yaml: strategy.{cell.strategy}.{key} cannot be calibrated in {cell.retrieval}: {why}; {mend}")

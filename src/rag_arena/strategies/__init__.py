@@ -14,7 +14,7 @@ import pyarrow as pa
 from pydantic import BaseModel, create_model
 
 from rag_arena.errors import ArenaError
-from rag_arena.params import Params, Section, nearest, section
+from rag_arena.params import Endpoint, Params, Section, nearest, section
 
 if TYPE_CHECKING:
     from langgraph.graph.state import CompiledStateGraph
@@ -48,8 +48,8 @@ def settings(strategy: str, params: Params, source: str = "params.yaml") -> Sect
 
 def calibrated(strategy: str) -> dict[str, dict[str, str]]:
     """The thresholds among a strategy's settings that calibration may fill in, each with its scorer and what it separates."""
-    extras = {key: field.json_schema_extra for key, field in _module(strategy).Settings.model_fields.items()}
-    return {key: extra["calibrated"] for key, extra in extras.items() if extra and "calibrated" in extra}
+    found: dict[str, dict[str, str]] = _module(strategy).Settings.calibrated()
+    return found
 
 
 def in_force(strategy: str, resolved: pa.Table) -> Section:
@@ -70,13 +70,23 @@ def settings_class(strategy: str) -> type[Section]:
 
 
 def check(params: Params, source: str = "params.yaml") -> None:
-    """Check the settings of every strategy in params.yaml.
+    """Check the settings of every strategy in params.yaml, and that the model can do what they need.
 
     Raises:
-        ArenaError: as `settings`.
+        ArenaError: as `settings`; or a strategy reads raw completions, and the model gives none.
     """
     for strategy in (*params.strategy, *params.floor):
-        settings(strategy, params, source)
+        chosen: Any = settings(strategy, params, source)
+        if chosen.reads_raw_completions and (lacks := _lacks_raw_completions(params.llm.endpoint)):
+            raise ArenaError(f"{source}: strategy.{strategy}.variant {chosen.variant}: {lacks}, or choose variant prompted")
+    if params.silver.questions:
+        section(settings_class("adaptive"), params.silver.settings, source, "silver.settings.")
+
+
+def _lacks_raw_completions(endpoint: Endpoint) -> str:
+    if endpoint.kind == "embedded":
+        return "the embedded model completes chats only; name a server of raw completions (llm=vllm)"
+    return "" if endpoint.top_logprobs else "it reads log-probabilities; raise llm.endpoint.top_logprobs"
 
 
 def build(strategy: str) -> "CompiledStateGraph[Any, Any, Any, Any]":

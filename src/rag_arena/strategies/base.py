@@ -1,7 +1,7 @@
 """What strategies' settings have in common."""
 
 from abc import abstractmethod
-from typing import Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -12,6 +12,29 @@ class StrategySettings(Section):
     """Settings of one strategy under `strategy.NAME` (or `floor.NAME`) in params.yaml."""
 
     max_tokens: Positive = Field(description="longest answer, in tokens")
+
+    @model_validator(mode="after")
+    def _calibratable(self) -> Self:
+        """A threshold of relevance is calibrated on the reranker's scores, which say nothing of a model's verdicts."""
+        for key, scale in self.calibrated().items():
+            if (
+                scale["scorer"] == "relevance"
+                and getattr(self, "grader", None) == "llm"
+                and not isinstance(getattr(self, key), float)
+            ):
+                raise ValueError(f"{key} is calibrated on the reranker's scores, and the grader is llm; type a number")
+        return self
+
+    @classmethod
+    def calibrated(cls) -> dict[str, dict[str, str]]:
+        """The thresholds among the settings that calibration may fill in, each with its scorer and what it separates."""
+        extras: dict[str, Any] = {key: field.json_schema_extra for key, field in cls.model_fields.items()}
+        return {key: extra["calibrated"] for key, extra in extras.items() if extra and "calibrated" in extra}
+
+    @property
+    def reads_raw_completions(self) -> bool:
+        """Whether the model must continue raw text and give log-probabilities of every token."""
+        return False
 
     @property
     def reranks(self) -> bool:

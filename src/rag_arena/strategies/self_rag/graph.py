@@ -52,6 +52,11 @@ class Settings(StrategySettings):
         return 1 if self.form == "short" else self.segments
 
     @property
+    def reads_raw_completions(self) -> bool:
+        """The checkpoint's reflection tokens."""
+        return self.variant == "native"
+
+    @property
     def reranks(self) -> bool:
         """Only to grade."""
         return self.grader == "cross_encoder"
