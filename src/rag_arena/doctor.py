@@ -155,7 +155,6 @@ def _downloaded(params: Params) -> Downloaded:
 
 def _dataset(params: Params, found: Downloaded) -> str:
     without_gold = sum(not gold for gold in found.questions["gold_ids"].to_pylist())
-    check_calibration(params, without_gold < found.questions.num_rows, labels.read(layout.LABELS))
     parts = [count(found.corpus.num_rows, "document"), count(found.questions.num_rows, "question")]
     parts += [f"{count(len(found.unresolved), 'supporting fact')} unresolved"] if found.unresolved else []
     parts += [f"{without_gold} without gold documents"] if without_gold else []
@@ -170,8 +169,10 @@ def _labels(found: Downloaded) -> str:
 
 
 def _sample(params: Params, questions: pa.Table) -> str:
+    rows = labels.read(layout.LABELS)
+    check_calibration(params, any(questions["gold_ids"].to_pylist()), rows)
     evaluation, calibration = sample(questions, params.sample)
-    check_split(params, questions, calibration, labels.read(layout.LABELS))
+    check_split(params, questions, calibration, rows)
     return f"{count(evaluation.num_rows, 'question')} to evaluate on, {calibration.num_rows} to calibrate on"
 
 
