@@ -183,6 +183,11 @@ def test_an_exact_text_counts_before_a_normalised_one(tmp_path):
     assert gold(tmp_path, {"text": corpus[3]["context"]}, corpus=corpus) == (["3"], [])
 
 
+def test_of_two_documents_with_one_text_the_first_in_the_file_is_gold(tmp_path):
+    corpus = [*CORPUS, {"id": 3, "title": "Lyon", "context": CORPUS[2]["context"]}]
+    assert gold(tmp_path, {"text": CORPUS[2]["context"]}, corpus=corpus) == (["2"], [])
+
+
 def test_a_text_tells_documents_of_one_title_apart(tmp_path):
     assert gold(tmp_path, {"title": "Green", "text": CORPUS[1]["context"]}) == (["1"], [])
 
@@ -221,6 +226,11 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
 
 
 @pytest.mark.parametrize(("name", "key"), [("Corpus.json", "corpus"), ("Question.json", "questions")])
+def test_utf_16_is_refused(tmp_path):
+    content = lines(CORPUS).encode("utf-16")
+    assert refusal(tmp_path, corpus=content) == "Corpus.json: byte 0 is not UTF-8; convert the file to UTF-8"
+
+
 def test_text_that_is_not_utf_8_is_refused(tmp_path, name, key):
     content = b'{"id": 1, "context": "Rh' + "ô".encode("latin-1") + b'ne"}'
     assert refusal(tmp_path, **{key: content}) == f"{name}: byte {content.index(0xF4)} is not UTF-8; convert the file to UTF-8"
