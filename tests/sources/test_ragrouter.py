@@ -225,12 +225,12 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
         load(tmp_path / "Corpus.json")
 
 
-@pytest.mark.parametrize(("name", "key"), [("Corpus.json", "corpus"), ("Question.json", "questions")])
 def test_utf_16_is_refused(tmp_path):
     content = lines(CORPUS).encode("utf-16")
     assert refusal(tmp_path, corpus=content) == "Corpus.json: byte 0 is not UTF-8; convert the file to UTF-8"
 
 
+@pytest.mark.parametrize(("name", "key"), [("Corpus.json", "corpus"), ("Question.json", "questions")])
 def test_text_that_is_not_utf_8_is_refused(tmp_path, name, key):
     content = b'{"id": 1, "context": "Rh' + "ô".encode("latin-1") + b'ne"}'
     assert refusal(tmp_path, **{key: content}) == f"{name}: byte {content.index(0xF4)} is not UTF-8; convert the file to UTF-8"
