@@ -19,6 +19,7 @@ CHOICES = {
     "strategy": "strategy=[{1}]",
     "llm": "llm@small_llm={0}",
 }
+GIVEN = {"base_url": "http://given", "dimensions": 3}  # of keys that take no other word
 PLACES = {"llm": "small_llm", "_global_": ""}
 
 
@@ -33,7 +34,7 @@ def leaves(values: dict[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]
 def chosen(path: Path, choice: str, place: str) -> tuple[list[str], dict[str, Any]]:
     """Overrides that pick an option and give its mandatory values, and the plain values that it must lead to."""
     values = {".".join(filter(None, (place, key))): value for key, value in inherited(path).items()}
-    given = {key: "http://given" if key.endswith("url") else "given" for key, value in values.items() if value == "???"}
+    given = {key: GIVEN.get(key.rpartition(".")[2], "given") for key, value in values.items() if value == "???"}
     overrides = [*choice.split(), *(f"{key}={value}" for key, value in given.items())]
     return overrides, {key: value for key, value in (values | given).items() if "${" not in str(value)}
 

@@ -550,7 +550,21 @@ def test_a_corrupt_ledger_is_told_before_anything_is_asked_and_left_as_it_was(
 # One question's failure is not the cell's
 
 
-def test_a_question_that_is_too_long_fails_alone(project: Project, stub: Stub) -> None:
+def test_a_question_that_is_longer_than_prompts_may_be_fails_alone_and_is_not_sent(project: Project, stub: Stub) -> None:
+    project.point_at(stub.url)
+    project.change({"llm.endpoint.max_prompt_characters": 16000})
+    asked = project.read("data/questions.parquet", artifacts.QUESTIONS)
+    project.write("data/questions.parquet", artifacts.QUESTIONS, [{**asked[0], "question": "Where? " * 2900}, *asked[1:]])
+    project.ok(*FLOOR)
+    rows = project.read("data/runs/no_retrieval/none/answers.parquet", artifacts.ANSWERS)
+    assert [row["status"] for row in rows] == ["failed", "answered", "answered", "answered"]
+    assert re.fullmatch(
+        r"stub: a prompt of 20\d{3} characters, over max_prompt_characters \(16000\); shorten the question, .*", rows[0]["error"]
+    )
+    assert len(stub.requests) == len(rows) - 1
+
+
+def test_a_question_that_the_server_finds_too_long_fails_alone(project: Project, stub: Stub) -> None:
     status, body = OF_ONE_QUESTION["vLLM, context"]
     stub.behave = lambda asked: with_json(body, status) if "cheese" in asked["messages"][-1]["content"] else sensible(asked)
     project.point_at(stub.url)

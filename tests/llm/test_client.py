@@ -304,6 +304,32 @@ def test_there_is_no_likelihood_without_log_probabilities_or_with_thoughts_among
     assert ask(llm_at(stub.url), ledger)[0].likelihood("Paris") is None
 
 
+# Prompts that are too long
+
+TOO_LONG = "m: a prompt of 11 characters, over max_prompt_characters (10); shorten the question, lower k, or cut documents"
+
+
+@pytest.mark.parametrize("way", ["ask", "continue_text"])
+def test_too_long_a_prompt_is_not_sent_and_fails_alone(stub: Stub, ledger: Ledger, way: str) -> None:
+    llm = llm_at(stub.url, retries=3, max_prompt_characters=10)
+    with pytest.raises(ArenaError) as error:
+        within(llm, ledger, lambda model: getattr(model, way)("generate", "x" * 11, 9))
+    assert not isinstance(error.value, EndpointError)
+    assert str(error.value) == f"{TOO_LONG} (dataset.chunking)"
+    assert (stub.requests, ledger.stats()) == ([], [])
+
+
+def test_a_prompt_of_just_the_allowed_length_is_sent(stub: Stub, ledger: Ledger) -> None:
+    ask(llm_at(stub.url, max_prompt_characters=10), ledger, "x" * 10)
+    assert len(stub.requests) == 1
+
+
+def test_a_recorded_reply_to_too_long_a_prompt_is_not_replayed(stub: Stub, ledger: Ledger) -> None:
+    ask(llm_at(stub.url), ledger, "x" * 11)
+    with pytest.raises(ArenaError, match="over max_prompt_characters"):
+        ask(llm_at(stub.url, max_prompt_characters=10), ledger, "x" * 11)
+
+
 # Identical calls under way
 
 

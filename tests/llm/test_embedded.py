@@ -7,6 +7,7 @@ from typing import Any
 
 import httpx2
 import pytest
+import yaml
 
 from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm import embedded
@@ -14,6 +15,7 @@ from rag_arena.llm.client import ChatModel, Message, connect
 from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import metered
 from rag_arena.params import Endpoint, Llm, Price, Transport
+from tests.conftest import ROOT
 
 ENDPOINT = Endpoint(kind="embedded", model="smollm2-135m-instruct", context_tokens=512)
 PROMPTS = ["Name a colour.", "What is 2 + 2?", "Which city is the capital of France?", "Name a colour. Then name another."]
@@ -85,14 +87,14 @@ def test_the_models_own_time_is_told_without_the_wait_for_its_slot() -> None:
     assert sum(seconds) <= time.perf_counter() - start
 
 
-def embedded_llm() -> Llm:
+def embedded_llm(endpoint: Endpoint) -> Llm:
     transport = Transport(max_concurrency=1, deadline_s=60.0, max_retries=0)
-    return Llm(endpoint=ENDPOINT, transport=transport, price=Price(input=0.0, output=0.0))
+    return Llm(endpoint=endpoint, transport=transport, price=Price(input=0.0, output=0.0))
 
 
-def ask(ledger: Ledger, prompt: str) -> Message:
+def ask(ledger: Ledger, prompt: str, endpoint: Endpoint = ENDPOINT) -> Message:
     async def connected() -> Message:
-        llm = embedded_llm()
+        llm = embedded_llm(endpoint)
         async with connect(llm, ledger) as client:
             return await ChatModel(client, llm.endpoint).complete("generate", prompt, 4)
 
@@ -105,6 +107,18 @@ def test_too_long_a_prompt_is_one_clear_error_and_not_recorded(ledger: Ledger) -
     assert not isinstance(error.value, EndpointError)
     assert "\n" not in str(error.value)
     assert ledger.stats() == []
+
+
+def test_a_prompt_of_twenty_thousand_characters_is_refused_before_the_model_is_loaded(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(embedded, "_load", lambda _: pytest.fail("the model was loaded"))
+    limit = yaml.safe_load((ROOT / "conf/llm/embedded.yaml").read_text())["endpoint"]["max_prompt_characters"]
+    endpoint = ENDPOINT.model_copy(update={"max_prompt_characters": limit})
+    with pytest.raises(
+        ArenaError, match=r"a prompt of 20000 characters, over max_prompt_characters \(16000\); shorten the question"
+    ):
+        ask(ledger, "x" * 20_000, endpoint)
 
 
 def test_after_too_long_a_prompt_the_next_one_is_answered() -> None:

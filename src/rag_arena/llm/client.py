@@ -55,7 +55,7 @@ def connect(llm: Llm, ledger: Ledger) -> openai.AsyncOpenAI:
         base_url, key = endpoint.base_url.rstrip("/"), key_of(endpoint)
         identity = canonical({"base_url": base_url, "model": endpoint.model})
         inner = httpx2.AsyncHTTPTransport(limits=httpx2.Limits(max_connections=transport.max_concurrency))
-    ledgered = LedgerTransport(ledger, inner, identity, transport.max_concurrency, transport.deadline_s)
+    ledgered = LedgerTransport(ledger, inner, identity, llm)
     return openai.AsyncOpenAI(
         base_url=base_url,
         api_key=key,

@@ -6,13 +6,13 @@ import httpx2
 import openai
 
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.transport import OURS
+from rag_arena.llm.transport import OURS, SHORTEN
 from rag_arena.params import Endpoint
 
 _REFUSES = re.compile(
     r"support|unknown|unrecogni|unexpected|unavailable|invalid|not (permitted|allowed)|forbidden|must be (one of|')|enabled only"
 )
-_CREDIT = "buy credit there or choose another endpoint"
+_TOO_LONG = re.compile(r"context (length|size|window)|context_length|reduce the length")
 _TOO_MUCH = re.compile(r"too (large|long|many)|context (length|size|window)|at (most|least)")  # of this question alone
 
 
@@ -58,8 +58,9 @@ def explain(error: openai.OpenAIError, endpoint: Endpoint, section: str = "llm")
     """
     where = endpoint.base_url or endpoint.model
     if isinstance(error, openai.APIStatusError):
-        if (ours := error.response.extensions.get(OURS)) is not None:
-            return EndpointError(str(ours))
+        ours: ArenaError | None = error.response.extensions.get(OURS)
+        if ours is not None:
+            return ours
         advice = _refused_field(_said(error), endpoint, section) if error.status_code not in (401, 429) else None
         if advice is None and isinstance(error, openai.AuthenticationError | openai.PermissionDeniedError):
             return EndpointError(f"{where}: {_refused_key(error.status_code, endpoint, section)}")
@@ -70,7 +71,9 @@ def explain(error: openai.OpenAIError, endpoint: Endpoint, section: str = "llm")
         said = f"{where}: {error.status_code} {_said(error)}"
         if advice is not None:
             return EndpointError(f"{said}; {advice}")
-        return EndpointError(f"{said}; {_CREDIT}") if error.code == "insufficient_quota" else ArenaError(said)
+        if error.code == "insufficient_quota":
+            return EndpointError(f"{said}; buy credit there or choose another endpoint")
+        return ArenaError(f"{said}; {SHORTEN}" if _TOO_LONG.search(said.lower()) else said)
     if isinstance(error, openai.APITimeoutError):
         return ArenaError(f"{where}: no complete reply in time; raise {section}.transport.deadline_s")
     if isinstance(error, openai.APIConnectionError):

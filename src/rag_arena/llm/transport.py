@@ -10,41 +10,47 @@ from typing import Any
 
 import httpx2
 
-from rag_arena.errors import ArenaError
+from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.ledger import SECRET_LENGTH, Entry, Ledger, call_key, canonical
 from rag_arena.metering import Call, current_node, current_tier, record_call
+from rag_arena.params import Llm
 
-OURS = "rag_arena"  # the extension of a response that carries an error of the ledger
+OURS = "rag_arena"  # the extension of a response that carries an error of ours
+SHORTEN = "shorten the question, lower k, or cut documents (dataset.chunking)"
 _KEPT_HEADERS = ("content-type", "retry-after", "retry-after-ms", "x-should-retry")  # what the openai client's retries read
 
 
 class LedgerTransport(httpx2.AsyncBaseTransport):
-    """Replays recorded calls; sends, checks and records the others.
+    """Replays recorded calls; sends, checks and records the others, but for prompts that are too long.
 
     Recorded are complete HTTP 200 replies with at least one choice, those cut by the token limit included. Never
     recorded: errors, cut bodies, and 200s that carry an error object, HTML or no choices.
     """
 
-    def __init__(self, ledger: Ledger, inner: httpx2.AsyncBaseTransport, identity: str, limit: int, deadline_s: float) -> None:
+    def __init__(self, ledger: Ledger, inner: httpx2.AsyncBaseTransport, identity: str, llm: Llm) -> None:
         self._ledger = ledger
         self._inner = inner
         self._identity = identity
-        self._slots = asyncio.Semaphore(limit)
-        self._deadline_s = deadline_s
+        self._slots = asyncio.Semaphore(llm.transport.max_concurrency)
+        self._deadline_s = llm.transport.deadline_s
+        self._longest = llm.endpoint.max_prompt_characters
         self._under_way: dict[str, asyncio.Future[Entry | httpx2.Response]] = {}
 
     async def handle_async_request(self, request: httpx2.Request) -> httpx2.Response:
         """Answer from the ledger, from an identical call under way, or from the inner transport.
 
-        A ledger that fails is told as a refusal: the openai client would try an exception again, and pay again.
+        An error of ours is told as a refusal: the openai client would try an exception again, and pay again.
         """
+        asked = json.loads(await request.aread())
+        if self._longest is not None and (length := _prompt_length(asked)) > self._longest:
+            over = f"a prompt of {length} characters, over max_prompt_characters ({self._longest})"
+            return _told(ArenaError(f"{asked['model']}: {over}; {SHORTEN}"), request)
         try:
-            return await self._answer(request)
-        except ArenaError as error:
-            return httpx2.Response(400, json={}, headers={"x-should-retry": "false"}, extensions={OURS: error}, request=request)
+            return await self._answer(canonical(asked), request)
+        except ArenaError as error:  # the ledger's: no further call could be recorded
+            return _told(EndpointError(str(error)), request)
 
-    async def _answer(self, request: httpx2.Request) -> httpx2.Response:
-        body = canonical(json.loads(await request.aread()))
+    async def _answer(self, body: str, request: httpx2.Request) -> httpx2.Response:
         key = call_key(self._identity, body)
         entry = self._ledger.get(key)
         replayed = entry is not None
@@ -123,6 +129,15 @@ class LedgerTransport(httpx2.AsyncBaseTransport):
     async def aclose(self) -> None:
         """Close the inner transport."""
         await self._inner.aclose()
+
+
+def _told(error: ArenaError, request: httpx2.Request) -> httpx2.Response:
+    return httpx2.Response(400, json={}, headers={"x-should-retry": "false"}, extensions={OURS: error}, request=request)
+
+
+def _prompt_length(body: dict[str, Any]) -> int:
+    texts = [body["prompt"]] if "prompt" in body else [message["content"] for message in body["messages"]]
+    return sum(map(len, texts))
 
 
 def _without_key(content: bytes, request: httpx2.Request) -> bytes:

@@ -26,6 +26,9 @@ class Endpoint(Section):
         20, description="likeliest tokens asked for where a verdict is a probability; 0: the server gives none, ask for JSON"
     )
     verdict_tokens: Positive = Field(32, description="longest reply that holds a verdict in JSON; raise it for a reasoning model")
+    max_prompt_characters: Positive | None = Field(
+        None, description="a longer prompt fails its question instead of being sent; null: the server decides"
+    )
     threads: Positive = Field(1, description="computing threads (embedded only); changes replies in the last bits")
     context_tokens: Positive = Field(8192, description="context window (embedded only)")
 
