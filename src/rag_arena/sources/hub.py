@@ -45,7 +45,7 @@ def find(hub: str, config: str, revision: str) -> Address:
         builder = datasets.load_dataset_builder(hub, config, revision=revision)
     except ConnectionError as error:
         raise ArenaError(f"{name}: the hub cannot be reached; go online, or fetch the files and choose dataset=folder") from error
-    except (datasets.exceptions.DatasetsError, ValueError) as error:
+    except (datasets.exceptions.DatasetsError, OSError, ValueError) as error:
         raise ArenaError(f"{name}: {_one_line(error)}; mend dataset.hub, dataset.config or dataset.revision") from error
     [questions] = builder.config.data_files["train"]
     return Address(name, str(questions), str(questions).replace("Question.json", "Corpus.json"))
@@ -62,7 +62,7 @@ def rows(address: Address, file: str) -> Iterator[Row]:
     where = f"{address.name} {file.rpartition('/')[2]}"
     try:
         found = datasets.load_dataset("json", data_files=file, split="train")
-    except (datasets.exceptions.DatasetsError, FileNotFoundError, ConnectionError) as error:
+    except (datasets.exceptions.DatasetsError, OSError) as error:
         raise ArenaError(f"{where}: {_one_line(error.__cause__ or error)}; mend dataset.config or dataset.revision") from error
     return ((f"{where}, row {number}", _given(row)) for number, row in enumerate(found, 1))
 
@@ -75,4 +75,4 @@ def _given(value: Any) -> Any:
 
 
 def _one_line(error: BaseException) -> str:
-    return " ".join(str(error).split())
+    return " ".join(str(error).split()).rstrip(".")
