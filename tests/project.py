@@ -30,6 +30,7 @@ from rag_arena.stages.calibrate import calibrate
 from rag_arena.stages.index import index
 from rag_arena.stages.resolve import resolve
 from rag_arena.stages.retrieve import retrieve
+from tests.stub import serve
 
 ROOT = Path(__file__).parent.parent
 PROCESS = (sys.executable, "-m", "rag_arena")
@@ -101,6 +102,18 @@ class Project:
         assert done.returncode == 0, done.stderr
         assert "Traceback" not in done.stderr
         return str(done.stdout)
+
+    def run_every_stage(self) -> None:
+        """From the dataset's files to results/, with a stub as model and judge."""
+        cells = [("no_retrieval", "none"), ("vanilla", "dense"), ("self_corrective", "dense")]
+        stages = [["download"], ["index"], ["sample"], ["retrieve", "dense"], ["calibrate", "dense"], ["train", "dense"]]
+        stages += [["resolve", *cell] for cell in cells[1:]]
+        stages += [[stage, *cell] for cell in cells for stage in ("run", "judge")]
+        known = {"ARENA_LEDGER": str(self.folder / "ledger.sqlite"), "ARENA_DRIFT_CHECKED": "1", "OPENAI_API_KEY": "k"}
+        with serve() as server:
+            self.point_at(server.url)
+            for stage in (*stages, ["judge-truth"], ["aggregate"]):
+                self.ok(*stage, **known)
 
     def change(self, changes: Mapping[str, Any]) -> None:
         """Set keys of params.yaml, each named by its dotted path."""

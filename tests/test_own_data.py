@@ -6,9 +6,7 @@ from pathlib import Path
 import pytest
 
 from rag_arena import artifacts
-from rag_arena.cli import app
 from tests.project import CORPUS, QUESTIONS, Project
-from tests.stub import serve
 
 TENANTS = {"d1": "a", "d2": "b", "d3": "a", "d4": "b"}
 OF = {tenant: {doc_id for doc_id, of in TENANTS.items() if of == tenant} for tenant in "ab"}
@@ -58,21 +56,7 @@ def finished(own: Project, tmp_path_factory: pytest.TempPathFactory) -> Project:
     folder = tmp_path_factory.mktemp("finished") / "project"
     shutil.copytree(own.folder, folder)
     made = Project(folder)
-    with serve() as server, pytest.MonkeyPatch.context() as patch:
-        made.point_at(server.url)
-        patch.chdir(folder)
-        for name, value in (
-            ("ARENA_LEDGER", str(folder / "ledger.sqlite")),
-            ("ARENA_DRIFT_CHECKED", "1"),
-            ("OPENAI_API_KEY", "k"),
-        ):
-            patch.setenv(name, value)
-        cells = [("no_retrieval", "none"), ("vanilla", "dense"), ("self_corrective", "dense")]
-        stages = [["download"], ["index"], ["sample"], ["retrieve", "dense"], ["calibrate", "dense"], ["train", "dense"]]
-        stages += [["resolve", *cell] for cell in cells[1:]]
-        stages += [[stage, *cell] for cell in cells for stage in ("run", "judge")]
-        for stage in (*stages, ["judge-truth"], ["aggregate"]):
-            app(stage, standalone_mode=False)
+    made.run_every_stage()
     return made
 
 
