@@ -22,7 +22,9 @@ app = typer.Typer()
 
 @app.command()
 def leaderboard(
-    question_type: Annotated[str, typer.Option(help="all, multi_hop, single_hop or summary")] = "all",
+    question_type: Annotated[
+        str, typer.Option(help="all, multi_hop, single_hop or summary; original or generated where both occur")
+    ] = "all",
     markdown: Annotated[bool, typer.Option(help="as a Markdown table")] = False,
 ) -> None:
     """Print results/ as a table. Example: arena leaderboard --question-type multi_hop"""

@@ -21,8 +21,8 @@ class Address:
 
     @property
     def source(self) -> str:
-        """The dataset and the commit that was read; empty for one that is a folder of this machine."""
-        return self.questions.removeprefix(_SCHEME).partition("/data/")[0] if self.questions.startswith(_SCHEME) else ""
+        """The dataset and the commit that was read, as OWNER/NAME@COMMIT; empty for a folder of this machine."""
+        return "/".join(self.questions.removeprefix(_SCHEME).split("/")[:2]) if self.questions.startswith(_SCHEME) else ""
 
 
 def find(hub: str, config: str, revision: str) -> Address:
