@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 from rag_arena import sources
+from rag_arena.errors import ArenaError
 from rag_arena.params import Chunking, RagRouter
 
 TEXT = "The Rhine rises in the Alps. It flows into the North Sea."
@@ -36,3 +37,14 @@ def test_with_chunking_documents_are_chunks_and_gold_documents_stay_documents(fo
     ]
     assert loaded.questions[0]["gold_ids"] == ["d"], "found by its whole text"
     assert loaded.unresolved == []
+
+
+@pytest.mark.parametrize("place", [".", "data", "./data/"])
+def test_a_folder_that_holds_what_is_made_from_it_is_refused(folder, monkeypatch, place):
+    monkeypatch.chdir(folder)
+    (folder / "data").mkdir()
+    with pytest.raises(ArenaError) as caught:
+        sources.check(dataset(Path(place)))
+    assert str(caught.value).endswith(
+        ": holds data/corpus.parquet, which is made from it; put the dataset into a folder of its own"
+    )

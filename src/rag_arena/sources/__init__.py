@@ -3,8 +3,11 @@
 import importlib
 from collections.abc import Callable
 from dataclasses import replace
+from pathlib import Path
 from typing import Protocol, cast
 
+from rag_arena import layout
+from rag_arena.errors import ArenaError
 from rag_arena.llm.lookups import Lookups
 from rag_arena.params import Dataset, Wikipedia
 from rag_arena.sources import wikipedia
@@ -23,8 +26,11 @@ def check(dataset: Dataset) -> None:
     """Is everything there that will be read?
 
     Raises:
-        ArenaError: a file is missing, or a folder stands in its place.
+        ArenaError: a file is missing, a folder stands in its place, or the dataset's folder holds what is made from it, on which
+            no runner could depend.
     """
+    if Path(dataset.path).resolve() in layout.CORPUS.resolve().parents:
+        raise ArenaError(f"{dataset.path}: holds {layout.CORPUS}, made from it; put the dataset into a folder of its own")
     _loader(dataset).check(dataset)
 
 
