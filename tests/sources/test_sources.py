@@ -45,6 +45,4 @@ def test_a_folder_that_holds_what_is_made_from_it_is_refused(folder, monkeypatch
     (folder / "data").mkdir()
     with pytest.raises(ArenaError) as caught:
         sources.check(dataset(Path(place)))
-    assert str(caught.value).endswith(
-        ": holds data/corpus.parquet, which is made from it; put the dataset into a folder of its own"
-    )
+    assert str(caught.value).endswith(": holds data/corpus.parquet, made from it; put the dataset into a folder of its own")
