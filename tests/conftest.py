@@ -10,6 +10,7 @@ import yaml
 from rag_arena.llm.ledger import Ledger
 from rag_arena.params import Params, validate
 from tests import project as projects
+from tests.disk import small_disk as small_disk
 from tests.project import Project
 from tests.stub import Stub, serve
 

@@ -20,6 +20,7 @@ CHOICES = {
     "llm": "llm@small_llm={0}",
 }
 GIVEN = {"base_url": "http://given", "dimensions": 3}  # of keys that take no other word
+ALONG = {"embedder/http": ["reranker=bge_reranker"]}  # an option that does not go with the defaults of another group
 PLACES = {"llm": "small_llm", "_global_": ""}
 
 
@@ -73,7 +74,7 @@ def refusal(*overrides: str) -> str:
 @pytest.mark.parametrize("path", OPTIONS, ids=lambda p: f"{p.parent.name}/{p.stem}")
 def test_every_option_composes_and_puts_its_values_in_place(path):
     overrides, wanted = option(path)
-    assert_in_place(wanted, composed(*overrides))
+    assert_in_place(wanted, composed(*overrides, *ALONG.get(f"{path.parent.name}/{path.stem}", [])))
 
 
 @pytest.mark.parametrize(

@@ -4,19 +4,27 @@ import importlib.metadata
 import importlib.util
 import math
 import os
+import re
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 import yaml
 
-from rag_arena import doctor
+from rag_arena import doctor, layout
 from rag_arena.doctor import Finding, examine
+from rag_arena.retrieval import server
 from rag_arena.sources import labels
+from tests.disk import fill, protect
 from tests.project import DATASET, QUESTIONS, ROOT, Project, lines, question_rows
+from tests.qdrantstub import VERSION, serve_qdrant
 from tests.servedstub import DIMENSIONS, served, served_embedder, served_reranker, tei
 from tests.stub import REFUSALS, VERDICTS, Answer, Stub, raw_completion, sensible, unused_url, with_json
+from tests.wire import GROQ
+from tests.wire import OPENAI as OPENAI_SERVER
 
+MODELS = ("llm", "small_llm", "judge.llm")
 OPENAI = importlib.metadata.version("openai")
 
 
@@ -58,6 +66,7 @@ def test_where_all_is_well_everything_is_named(at: Project, stub: Stub, tmp_path
         "sample": "4 questions to evaluate on, 0 to calibrate on",
         "embedder": "minilm answers with 384 dimensions",
         "reranker": "maxsim gives 1.00 to a passage that answers and 0.00 to one that does not",
+        "store": "filled in memory by every process",
         "model": f"stub at {stub.url} answers",
         "model, log-probabilities": "the 12 likeliest tokens; verdicts are probabilities",
         "model, structured output": "json_schema is obeyed",
@@ -75,6 +84,66 @@ def test_the_command_ends_with_status_0_when_all_is_well_and_1_when_not(at: Proj
     assert (done.returncode, done.stderr) == (1, "")
     lacks = "needs a key; set OPENAI_API_KEY (any word for a server without keys)"
     assert f"MEND  model: {stub.url}: {lacks}" in done.stdout.splitlines()
+
+
+def told(at: Project, **environment: str | None) -> list[str]:
+    """What the command says is to be mended; it ends with status 1."""
+    done = at.arena("doctor", **environment)
+    assert (done.returncode, done.stderr) == (1, "")
+    return [line.removeprefix("MEND  ") for line in done.stdout.splitlines() if line.startswith("MEND")]
+
+
+def test_the_command_names_each_mistake_of_a_models_endpoint(at: Project, stub: Stub) -> None:
+    url = stub.url
+    lacks = "needs a key; set OPENAI_API_KEY (any word for a server without keys)"
+    assert told(at, OPENAI_API_KEY=None) == [f"model: {url}: {lacks}"]
+    stub.behave = OPENAI_SERVER.behaviour(stub)
+    at.change({f"{llm}.endpoint.model": "gpt-4o-mni" for llm in MODELS})
+    assert told(at) == [f"model: {url}: refuses the key (401); check OPENAI_API_KEY"]
+    nearest = "gpt-4o-mini, gpt-4.1-mini, gpt-4o, o4-mini, text-embedding-3-small"
+    absent = f"{url}: has no model 'gpt-4o-mni'; set llm.endpoint.model; the nearest it has: {nearest}"
+    assert told(at, OPENAI_API_KEY=OPENAI_SERVER.key) == [f"model: {absent}"]
+    at.point_at(f"{url}/v2")
+    assert told(at, OPENAI_API_KEY=OPENAI_SERVER.key) == [
+        f"model: {url}/v2: 404; check llm.endpoint.base_url and llm.endpoint.model (gpt-4o-mni)"
+    ]
+
+
+def test_the_command_names_a_server_without_log_probabilities(at: Project, stub: Stub) -> None:
+    stub.behave = GROQ.behaviour(stub)
+    at.change({f"{llm}.endpoint.model": GROQ.model for llm in MODELS})
+    refused = "400 `logprobs` is not supported with this model; set llm.endpoint.top_logprobs to what it allows, 0 for none"
+    assert told(at, OPENAI_API_KEY=GROQ.key) == [f"model, log-probabilities: {stub.url}: {refused}"]
+
+
+def test_the_command_names_a_vector_store_that_is_down(at: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(server, "_PAUSES_S", ())
+    at.change({"store": {"backend": "server", "url": (url := unused_url().removesuffix("/v1")), "api_key_env": ""}})
+    [line] = told(at)
+    assert re.fullmatch(rf"store: {url}: nobody answers \(.+\); start Qdrant or mend store\.url", line)
+
+
+def test_a_vector_store_that_answers_is_named_with_its_version(at: Project) -> None:
+    with serve_qdrant() as qdrant:
+        at.change({"store": {"backend": "server", "url": qdrant.url, "api_key_env": ""}})
+        assert findings()["store"] == Finding("store", True, f"Qdrant {VERSION} at {qdrant.url} answers")
+
+
+def test_the_command_names_a_full_disk(at: Project, small_disk: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "FREE_GB", 1e-6)
+    disk = small_disk(64)
+    layout.RESULTS.symlink_to(disk, target_is_directory=True)
+    fill(disk)
+    assert told(at) == ["disk: results: 0.0 GB free, 1e-06 are advised; free space"]
+
+
+def test_the_command_names_a_ledger_that_cannot_be_written(at: Project, small_disk: Callable[[int], Path]) -> None:
+    disk = small_disk(64)
+    protect(disk)
+    ledger = disk / "ledger.sqlite"
+    [line] = told(at, ARENA_LEDGER=str(ledger))
+    mend = "mend its folder's rights or space, or name another file in ARENA_LEDGER"
+    assert line == f"ledger: {ledger}: the ledger cannot be used (unable to open database file); {mend}"
 
 
 def test_the_projects_own_lock_pins_every_package_it_names() -> None:

@@ -6,6 +6,7 @@ import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterator
+from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
@@ -21,7 +22,7 @@ from rag_arena.llm import embedded
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.llm.lookups import opening
 from rag_arena.llm.probe import Probe
-from rag_arena.params import Endpoint, Params, load
+from rag_arena.params import Endpoint, Params, Store, load
 from rag_arena.rerankers.probe import probe as probe_reranker
 from rag_arena.sources import labels
 from rag_arena.stages.download import Downloaded, download
@@ -62,6 +63,7 @@ def examine(lock: Path) -> Iterator[Finding]:
     yield from _data(params)
     yield _finding("embedder", lambda: probe_embedder(params.embedder))
     yield _finding("reranker", lambda: probe_reranker(params.reranker, params.embedder))
+    yield _finding("store", lambda: _store(params.store))
     yield from _models(params)
 
 
@@ -94,7 +96,9 @@ def _packages(lock: Path) -> str:
 
 
 def _disk() -> str:
-    free = {str(place): shutil.disk_usage(_existing(place)).free / 1e9 for place in (Path.cwd(), default_path().parent)}
+    written = map(_existing, (Path.cwd(), Path("data"), layout.RESULTS, default_path().parent))
+    disks = {place.stat().st_dev: place for place in reversed(list(written))}  # of several places on one, the first
+    free = {str(place): shutil.disk_usage(place).free / 1e9 for place in reversed(disks.values())}
     for place, gigabytes in free.items():
         if gigabytes < FREE_GB:
             raise ArenaError(f"{place}: {gigabytes:.1f} GB free, {FREE_GB:g} are advised; free space")
@@ -174,6 +178,15 @@ def _sample(params: Params, questions: pa.Table) -> str:
     evaluation, calibration = sample(questions, params.sample)
     check_split(params, questions, calibration, rows)
     return f"{count(evaluation.num_rows, 'question')} to evaluate on, {calibration.num_rows} to calibrate on"
+
+
+def _store(store: Store) -> str:
+    if store.backend != "server":
+        return {"local": "filled in memory by every process", "edge": "filled on disk by every process"}[store.backend]
+    from rag_arena.retrieval.server import connect  # a second to import
+
+    with closing(connect(store)) as client:
+        return f"Qdrant {client.info().version} at {store.url} answers"
 
 
 def _models(params: Params) -> Iterator[Finding]:

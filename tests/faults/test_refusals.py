@@ -1,12 +1,10 @@
 """What the user can get wrong, and what the world can: each ends the real command in one line that says what to mend."""
 
-import contextlib
 import os
 import re
 import sqlite3
-import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +18,7 @@ from rag_arena import artifacts
 from rag_arena.errors import EndpointError
 from rag_arena.llm.refusals import explain
 from rag_arena.params import Endpoint
+from tests.disk import fill
 from tests.project import DATASET, QUESTIONS, ROOT, Project, corpus_rows, lines, question_rows
 from tests.stub import REFUSALS, Answer, Stub, completion, sensible, unused_url, with_json
 
@@ -409,29 +408,6 @@ def test_a_reply_that_drips_past_the_deadline_fails(project: Project, stub: Stub
 
 
 # Disk and ledger
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Callable[[int], Path]]:
-    """Mounts a disk of so many kilobytes."""
-    place = tmp_path / "disk"
-    place.mkdir()
-
-    def mount(kilobytes: int) -> Path:
-        command = ["mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(place)]
-        if os.geteuid() or subprocess.run(command, capture_output=True, check=False).returncode:
-            pytest.skip("only root may mount a disk")
-        return place
-
-    yield mount
-    subprocess.run(["umount", str(place)], capture_output=True, check=False)
-
-
-def fill(place: Path) -> None:
-    """Use up every byte of a disk."""
-    with contextlib.suppress(OSError), (place / "filler").open("wb", buffering=0) as filler:
-        while True:
-            filler.write(bytes(4096))
 
 
 def test_a_full_disk_is_told_by_the_file_that_could_not_be_written(
