@@ -184,6 +184,10 @@ def test_values_are_kept_as_texts_and_whole_numbers_without_a_point(tmp_path: Pa
     assert found.corpus[0]["metadata"] == ({} if shown is None else {"year": shown})
 
 
+def test_spaces_around_the_names_of_columns_do_not_count(tmp_path: Path) -> None:
+    assert read(tmp_path, "doc_id, text\nd1, Cheese.\n", "question,answer\n?,!\n").corpus[0]["text"] == " Cheese."
+
+
 def test_a_long_document_is_read_whole(tmp_path: Path) -> None:
     long = "cheese " * 200_000
     assert read(tmp_path, f'text\n"{long}"\n', "question,answer\n?,!\n").corpus[0]["text"] == long
@@ -273,6 +277,17 @@ def test_a_row_of_parquet_is_told_by_its_number(tmp_path: Path) -> None:
     pq.write_table(pa.table({"question": ["?"], "answer": ["!"]}), tmp_path / "questions.parquet")
     with pytest.raises(ArenaError, match=r"documents\.parquet row 2: column 'text' is empty$"):
         read(tmp_path, None, None, "parquet")
+
+
+def test_columns_of_parquet_that_nobody_asked_for_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    table = pa.table({"text": ["x"], "vector": [[0.5] * 1024], "year": [2020]})
+    pq.write_table(table, tmp_path / "documents.parquet")
+    pq.write_table(pa.table({"question": ["?"], "answer": ["!"]}), tmp_path / "questions.parquet")
+    read_columns: list[str] = []
+    whole = pq.ParquetFile.read
+    monkeypatch.setattr(pq.ParquetFile, "read", lambda file, columns: read_columns.extend(columns) or whole(file, columns))
+    assert read(tmp_path, None, None, "parquet", metadata=["year"]).corpus[0]["metadata"] == {"year": "2020"}
+    assert read_columns == ["text", "year", "question", "answer"]
 
 
 def test_half_a_parquet_file_is_refused(tmp_path: Path) -> None:

@@ -36,14 +36,14 @@ def load(dataset: Local) -> Loaded:
 
 def _documents(dataset: Local) -> list[dict[str, Any]]:
     path = Path(dataset.path, dataset.documents)
-    found = sheet.read(path, dataset.delimiter)
+    kept = sorted({*dataset.metadata, *dataset.filter_by})
+    found = sheet.read(path, dataset.delimiter, {*dataset.columns.model_dump().values(), *kept})
     not_empty(found.rows, "documents", path)
     fields = Fields(found, dataset.columns, _HOLDS, dataset.list_separator)
     for key in ("metadata", "filter_by"):
         for column in getattr(dataset, key):
             if column not in found.columns:
                 raise no_column(found, column, f"dataset.{key}")
-    kept = sorted({*dataset.metadata, *dataset.filter_by})
     ids = Ids("document")
     return [
         {

@@ -29,7 +29,7 @@ def questions(
         ArenaError: naming file, row and column.
     """
     path = Path(dataset.path, dataset.questions)
-    found = sheet.read(path, dataset.delimiter)
+    found = sheet.read(path, dataset.delimiter, {*dataset.columns.model_dump().values(), *filter_by})
     not_empty(found.rows, "questions", path)
     for column in filter_by:
         if column not in found.columns:

@@ -2,8 +2,7 @@
 
 import csv
 import io
-import sys
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -40,12 +39,13 @@ def check(path: Path, mend: str) -> None:
         )
 
 
-def read(path: Path, delimiter: str | None) -> Sheet:
+def read(path: Path, delimiter: str | None, wanted: Collection[str]) -> Sheet:
     """A file as a table.
 
     Args:
         path: the file.
         delimiter: what stands between the cells of a line of CSV; None: a comma, in .tsv a tab.
+        wanted: columns that will be looked at; of Parquet no other is read.
 
     Raises:
         ArenaError: naming file and row, or as `files.objects`.
@@ -56,12 +56,12 @@ def read(path: Path, delimiter: str | None) -> Sheet:
         return Sheet(path, tuple(dict.fromkeys(column for _, row in rows for column in row)), tuple(rows))
     if suffix in _DELIMITERS:
         return _csv(path, delimiter or _DELIMITERS[suffix])
-    return _parquet(path)
+    return _parquet(path, wanted)
 
 
 def _csv(path: Path, delimiter: str) -> Sheet:
     numbered = _lines(path, delimiter)
-    _, columns = next(numbered, (0, []))
+    columns = [name.strip() for name in next(numbered, (0, []))[1]]
     if not columns:
         raise ArenaError(f"{path}: empty; its first line must name the columns")
     if twice := next((name for name in columns if columns.count(name) > 1), None):
@@ -78,7 +78,7 @@ def _csv(path: Path, delimiter: str) -> Sheet:
 
 def _lines(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
     """The cells of each line that is not empty, by the number of the line that they begin on."""
-    csv.field_size_limit(sys.maxsize)  # a document is longer than the 131,072 characters that the library takes for a mistake
+    csv.field_size_limit(2**31 - 1)  # a document is longer than the 131,072 characters that the library takes for a mistake
     reader = csv.reader(io.StringIO(text(path), newline=""), delimiter=delimiter, strict=True)
     while True:
         begins = reader.line_num + 1
@@ -92,10 +92,12 @@ def _lines(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:
             yield begins, cells
 
 
-def _parquet(path: Path) -> Sheet:
+def _parquet(path: Path, wanted: Collection[str]) -> Sheet:
     try:
-        table = pq.ParquetFile(path, memory_map=False).read()
+        file = pq.ParquetFile(path, memory_map=False)
+        columns = file.schema_arrow.names
+        table = file.read([name for name in columns if name in wanted])
     except (pa.ArrowException, OSError) as error:
         raise ArenaError(f"{path}: not a whole Parquet file ({str(error).splitlines()[0]})") from error
     rows = tuple((f"{path} row {number}", row) for number, row in enumerate(table.to_pylist(), 1))
-    return Sheet(path, tuple(table.column_names), rows)
+    return Sheet(path, tuple(columns), rows)
