@@ -413,20 +413,21 @@ def test_the_leaderboard_says_who_judged_and_how_well(finished: Project) -> None
 
 
 @pytest.mark.parametrize(
-    ("with_gold", "note"),
+    ("column", "counted", "note"),
     [
-        (0, "recall and precision are empty: these questions have no gold documents."),
-        (3, "recall and precision are of the 3 of 4 questions that have gold documents."),
+        ("n_with_gold", 0, "recall and precision are empty: these questions have no gold documents."),
+        ("n_with_gold", 3, "recall and precision are of the 3 of 4 questions that have gold documents."),
+        ("n_generated", 1, "1 of the 4 questions were generated, not written."),
     ],
 )
-def test_the_leaderboard_says_when_questions_have_no_gold_documents(results: Project, with_gold: int, note: str) -> None:
-    assert "gold documents" not in results.ok("leaderboard")
+def test_the_leaderboard_says_what_its_questions_lack(results: Project, column: str, counted: int, note: str) -> None:
+    assert note not in results.ok("leaderboard").splitlines()
     path = results.folder / "results/leaderboard.csv"
     rows = list(csv.DictReader(path.open(newline="")))
     with path.open("w", newline="") as file:
         writer = csv.DictWriter(file, list(rows[0]))
         writer.writeheader()
-        writer.writerows({**row, "n_with_gold": with_gold} for row in rows)
+        writer.writerows({**row, column: counted} for row in rows)
     assert note in results.ok("leaderboard").splitlines()
 
 

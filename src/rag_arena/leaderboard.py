@@ -58,6 +58,8 @@ def render(console: Console, question_type: str, markdown: bool = False) -> None
     console.print(table)
     if note := _gold_note(int(first["n_with_gold"]), int(first["n_planned"])):
         console.print(note, highlight=False)
+    if (generated := first["n_generated"]) != "0":
+        console.print(f"{generated} of the {first['n_planned']} questions were generated, not written.", highlight=False)
     console.print(_judge_note(about["judge"], rows), highlight=False)
     if note := _calibration_note():
         console.print(note, highlight=False)

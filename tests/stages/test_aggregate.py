@@ -681,6 +681,7 @@ def test_original_and_generated_questions_are_reported_apart_where_both_occur(pa
     # q1 used all of its gold documents, q2 one of two; q4 none
     assert (original["n_planned"], original["recall"]) == (2, (2 / 2 + 1 / 2) / 2)
     assert (generated["n_planned"], generated["recall"]) == (1, 0 / 1)
+    assert (board(found)["n_generated"], original["n_generated"], generated["n_generated"]) == (1, 0, 1)
     assert original["tokens_in"] == sum(row["tokens_in"] for row in ANSWERS[DENSE][:2])
     quality = {
         (row["retrieval"], row["question_type"]): row["n_questions"] for row in found.tables["retrieval_quality"].to_pylist()

@@ -271,6 +271,7 @@ LEADERBOARD = _artifact(
         "question_type": _S,
         "n_planned": _I,
         "n_with_gold": _I,
+        "n_generated": _I,
         "n_answered": _I,
         "n_failed": _I,
         "n_judged": _I,

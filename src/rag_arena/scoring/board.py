@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from rag_arena.params import Llm
-from rag_arena.records import FAILED, Cell, Question
+from rag_arena.records import FAILED, GENERATED, Cell, Question
 from rag_arena.scoring.groups import ALL, mean
 
 _MEANS = ("recall", "precision", "em", "f1", "contains", "rouge_l", "answer_accuracy", "faithfulness")
@@ -29,6 +29,7 @@ def board_row(
         "question_type": group,
         "n_planned": len(asked),
         "n_with_gold": sum(bool(question.gold_ids) for question in asked),
+        "n_generated": sum(question.origin == GENERATED for question in asked),
         "n_answered": len(answers) - n_failed,
         "n_failed": n_failed,
         "n_judged": len(judgements),
