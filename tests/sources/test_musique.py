@@ -159,6 +159,15 @@ def test_an_unknown_configuration_is_refused_with_the_known_ones(tmp_path):
     )
 
 
+def test_a_dataset_of_another_layout_is_refused(tmp_path):
+    laid_out(tmp_path)
+    card = tmp_path / "hub/README.md"
+    card.write_text(CARD.replace("data/quality/Question.json", "data/*/Question.json"))
+    assert refusal(tmp_path, config="quality") == (
+        "(quality, main): is 2 files and not one Question.json, as in Chaplain0908/RAGRouter; mend dataset.hub"
+    )
+
+
 def test_a_configuration_without_a_corpus_is_refused(tmp_path):
     laid_out(tmp_path)
     assert refusal(tmp_path, config="quality").startswith("(quality, main) Corpus.json: ")

@@ -34,7 +34,8 @@ def find(hub: str, config: str, revision: str) -> Address:
         revision: a branch or a commit.
 
     Raises:
-        ArenaError: the hub cannot be reached, or has no such dataset, configuration or revision.
+        ArenaError: the hub cannot be reached, or has no such dataset, configuration or revision, or
+            the configuration is no Question.json.
     """
     import datasets
 
@@ -47,8 +48,12 @@ def find(hub: str, config: str, revision: str) -> Address:
         raise ArenaError(f"{name}: the hub cannot be reached; go online, or fetch the files and choose dataset=folder") from error
     except (datasets.exceptions.DatasetsError, OSError, ValueError) as error:
         raise ArenaError(f"{name}: {_one_line(error)}; mend dataset.hub, dataset.config or dataset.revision") from error
-    [questions] = builder.config.data_files["train"]
-    return Address(name, str(questions), str(questions).replace("Question.json", "Corpus.json"))
+    files = [str(file) for split in (builder.config.data_files or {}).values() for file in split]
+    if len(files) != 1 or not files[0].endswith("/Question.json"):
+        raise ArenaError(
+            f"{name}: is {len(files)} files and not one Question.json, as in Chaplain0908/RAGRouter; mend dataset.hub"
+        )
+    return Address(name, files[0], files[0].replace("Question.json", "Corpus.json"))
 
 
 def rows(address: Address, file: str) -> Iterator[Row]:
