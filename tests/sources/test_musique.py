@@ -164,7 +164,7 @@ def test_a_dataset_of_another_layout_is_refused(tmp_path):
     card = tmp_path / "hub/README.md"
     card.write_text(CARD.replace("data/quality/Question.json", "data/*/Question.json"))
     assert refusal(tmp_path, config="quality") == (
-        "(quality, main): is 2 files and not one Question.json, as in Chaplain0908/RAGRouter; mend dataset.hub"
+        "(quality, main): is 2 files, not one Question.json as in Chaplain0908/RAGRouter; mend dataset.hub"
     )
 
 

@@ -50,9 +50,7 @@ def find(hub: str, config: str, revision: str) -> Address:
         raise ArenaError(f"{name}: {_one_line(error)}; mend dataset.hub, dataset.config or dataset.revision") from error
     files = [str(file) for split in (builder.config.data_files or {}).values() for file in split]
     if len(files) != 1 or not files[0].endswith("/Question.json"):
-        raise ArenaError(
-            f"{name}: is {len(files)} files and not one Question.json, as in Chaplain0908/RAGRouter; mend dataset.hub"
-        )
+        raise ArenaError(f"{name}: is {len(files)} files, not one Question.json as in Chaplain0908/RAGRouter; mend dataset.hub")
     return Address(name, files[0], files[0].replace("Question.json", "Corpus.json"))
 
 
