@@ -44,14 +44,14 @@ def sweep(
         _dvc("exp", "remove", *replaced)
     for name, value in reversed(names.items()):  # DVC lists the latest first
         _dvc("exp", "run", "--queue", "--name", name, *(word for text in (*common, f"{key}={value}") for word in ("-S", text)))
-    _run_all(list(names))
+    _run_all()
     _dvc("exp", "show", "--no-pager", "--hide-workspace", "--drop", _DROPPED)
     done = _listed()
     if failed := [name for name in names if name not in done]:
         raise ArenaError(f"{len(failed)} of {count(len(names), 'experiment')} failed; `dvc queue logs {failed[0]}` says why")
 
 
-def _run_all(names: list[str]) -> None:
+def _run_all() -> None:
     """Run what is queued. DVC runs it in the background and would go on when interrupted; here an interruption ends the sweep."""
     signal.signal(signal.SIGINT, signal.default_int_handler)
     try:
