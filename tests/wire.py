@@ -465,6 +465,12 @@ def _llamacpp_chat(text: str, logprobs: Any) -> Body:
     }
 
 
+def _llamacpp_raw(count: int) -> Body:
+    chat = _llamacpp_chat("", _likeliest(count))
+    choice = {"text": " Yes", "index": 0, "logprobs": chat["choices"][0]["logprobs"], "finish_reason": "length"}
+    return {**chat, "object": "text_completion", "choices": [choice]}
+
+
 LLAMACPP = Server(
     option="llamacpp",
     model="qwen2.5-7b-instruct-q4_k_m.gguf",
@@ -498,6 +504,7 @@ LLAMACPP = Server(
         400,
     ),
     busy=with_json(_llamacpp_error(503, "Loading model", "unavailable_error"), 503),
+    raw=_llamacpp_raw,
     others={"/props": {"default_generation_settings": {"id": 0, "n_ctx": 8192}, "total_slots": 4, "model_path": "models/q.gguf"}},
 )
 

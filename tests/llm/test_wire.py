@@ -122,10 +122,11 @@ def test_a_json_object_is_asked_for_in_a_prompt_that_mentions_json(
     assert stub.prompts == [f'{PROMPT}\nReply in JSON: {{"verdict": "Yes" or "No"}}']
 
 
-def test_a_raw_completion_of_vllm_gives_every_tokens_alternatives(
-    configured: Callable[..., Llm], stub: Stub, ledger: Ledger
+@pytest.mark.parametrize("server", [VLLM, LLAMACPP], ids=lambda server: server.option)
+def test_a_raw_completion_gives_every_tokens_alternatives(
+    configured: Callable[..., Llm], stub: Stub, ledger: Ledger, server: Server
 ) -> None:
-    reply = within(configured(VLLM), ledger, lambda model: model.continue_text("generate", "Paris", 1, logprobs=2))
+    reply = within(configured(server), ledger, lambda model: model.continue_text("generate", "Paris", 1, logprobs=2))
     assert (reply.text, set(reply.tokens[0].alternatives)) == (" Yes", {" Yes", " No"})
 
 
@@ -255,7 +256,8 @@ def test_the_probe_leaves_nothing_in_the_ledger(configured: Callable[..., Llm], 
 
 
 def test_raw_completions_are_found_where_they_are(configured: Callable[..., Llm], stub: Stub) -> None:
-    assert probed(configured(VLLM), "raw") == ["/completions gives the 20 likeliest tokens"]
+    for server in (VLLM, LLAMACPP):
+        assert probed(configured(server), "raw") == ["/completions gives the 20 likeliest tokens"]
     instead = "set strategy.self_rag.variant to prompted, or serve the checkpoint with vLLM"
     assert probed(configured(GROQ, top_logprobs=20), "raw") == [f"{stub.url}: has no /completions; {instead}"]
     assert probed(configured(OLLAMA), "raw") == [f"{stub.url}: its /completions gives no likeliest tokens; {instead}"]

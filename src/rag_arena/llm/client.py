@@ -181,7 +181,9 @@ def tokens_of(logprobs: Any) -> tuple[Token, ...]:
 
 
 def raw_tokens_of(logprobs: Any) -> tuple[Token, ...]:
-    """As `tokens_of`, of a raw completion's choice."""
+    """As `tokens_of`, of a raw completion's choice; llama.cpp describes its tokens as a chat's."""
+    if content := getattr(logprobs, "content", None):
+        return tuple(Token(t["token"], t["logprob"], {a["token"]: a["logprob"] for a in t["top_logprobs"]}) for t in content)
     said, each = getattr(logprobs, "tokens", None) or [], getattr(logprobs, "token_logprobs", None) or []
     alternatives = getattr(logprobs, "top_logprobs", None) or [{}] * len(said)
     return tuple(Token(text, p, others or {}) for text, p, others in zip(said, each, alternatives, strict=True))
