@@ -208,7 +208,7 @@ def test_parameters_that_cannot_be_read_end_a_run_before_it_begins(workspace: Wo
     assert "Error" not in done.stderr
 
 
-@pytest.mark.parametrize("name", ["rivers of it's own", 'a "b", c=d (e) é'])
+@pytest.mark.parametrize("name", ["rivers of it's own", 'a "b", c=d (e) {f} é'])
 def test_any_name_of_a_folder_may_be_given_to_make(workspace: Workspace, tmp_path: Path, name: str) -> None:
     dataset = small_dataset(tmp_path / name, per_type=1, distractors=0)
     (workspace.folder / "venv").mkdir()

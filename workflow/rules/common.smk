@@ -33,9 +33,12 @@ def code(*places):
 
 
 def files_of(place):
-    """A file, or the files below a folder: the user's dataset, which both runners track whole."""
+    """A file, or the files below a folder: the user's dataset, which both runners track whole.
+
+    A name with braces would be a wildcard to Snakemake; such a file is left to DVC, which is asked what is stale.
+    """
     below = [str(f) for f in sorted(Path(place).rglob("*")) if f.is_file()]
-    return below or [place]
+    return [f for f in below or [place] if "{" not in f]
 
 
 STAGES = [
