@@ -32,11 +32,11 @@ SECOND = {
 }
 
 
-def loaded(folder: Path, rows: Any, kind: str = "hotpotqa") -> Loaded:
+def loaded(folder: Path, rows: Any, kind: str = "hotpotqa", limit: int | None = None) -> Loaded:
     path = folder / "dev.json"
     path.write_text(rows if isinstance(rows, str) else json.dumps(rows), encoding="utf-8")
     section = {"hotpotqa": HotpotQa, "2wikimultihopqa": TwoWiki}[kind]
-    return sources.load(section(kind=kind, name="test", path=str(path), licence="CC-BY-SA-4.0"))
+    return sources.load(section(kind=kind, name="test", path=str(path), licence="CC-BY-SA-4.0", limit=limit))
 
 
 def refusal(folder: Path, rows: Any) -> str:
@@ -52,6 +52,12 @@ def test_the_pools_of_all_questions_become_one_corpus_without_repetition(tmp_pat
         {"doc_id": "2", "title": "Alps", "text": "The Alps are mountains."},
         {"doc_id": "3", "title": "Danube", "text": "The Danube rises in the Black Forest."},
     ]
+
+
+def test_a_limit_reads_the_first_questions_with_their_paragraphs_alone(tmp_path):
+    found = loaded(tmp_path, [FIRST, SECOND], limit=1)
+    assert [row["question_id"] for row in found.questions] == [FIRST["_id"]]
+    assert [row["title"] for row in found.corpus] == ["Elbe", "Rhine", "Alps"]
 
 
 def test_paragraphs_of_supporting_facts_are_the_gold_documents_each_once_and_in_order(tmp_path):

@@ -46,8 +46,8 @@ SECOND = {
 }
 
 
-def dataset(path: Path) -> MusiqueOfficial:
-    return MusiqueOfficial(kind="musique_official", name="test", path=str(path), licence="CC-BY-4.0")
+def dataset(path: Path, limit: int | None = None) -> MusiqueOfficial:
+    return MusiqueOfficial(kind="musique_official", name="test", path=str(path), licence="CC-BY-4.0", limit=limit)
 
 
 def loaded(folder: Path, *rows: dict[str, Any]) -> Loaded:
@@ -69,6 +69,12 @@ def test_the_paragraphs_of_all_questions_become_one_corpus_in_which_titles_may_r
         ("2", "Hochdorf", "Hochdorf is a town in Switzerland."),
         ("3", "Hochdorf", "Hochdorf is a village in Germany."),
     ]
+
+
+def test_a_limit_reads_the_first_questions_with_their_paragraphs_alone(tmp_path):
+    loaded(tmp_path, FIRST, SECOND)
+    found = sources.load(dataset(tmp_path / "dev.jsonl", limit=1))
+    assert ([row["question_id"] for row in found.questions], len(found.corpus)) == (["2hop__131820_41402"], 3)
 
 
 def test_supporting_paragraphs_are_gold_in_the_order_in_which_the_hops_need_them(tmp_path):

@@ -39,13 +39,19 @@ class RagRouter(Source):
     kind: Literal["ragrouter"] = Field(description="a folder with Corpus.json and Question.json")
 
 
-class HotpotQa(Source):
+class Pools(Source):
+    """One file of questions, each with its own pool of paragraphs."""
+
+    limit: Positive | None = Field(None, description="questions read, the file's first ones, with their paragraphs; null: all")
+
+
+class HotpotQa(Pools):
     """HotpotQA's official JSON: one file, a pool of paragraphs with every question."""
 
     kind: Literal["hotpotqa"] = Field(description="HotpotQA's official JSON")
 
 
-class TwoWiki(Source):
+class TwoWiki(Pools):
     """2WikiMultihopQA's official JSON: HotpotQA's shape with evidence triples."""
 
     kind: Literal["2wikimultihopqa"] = Field(description="2WikiMultihopQA's official JSON")
@@ -60,7 +66,7 @@ class Musique(Source):
     revision: Text = Field(description="branch or commit; only a commit always gives the same data")
 
 
-class MusiqueOfficial(Source):
+class MusiqueOfficial(Pools):
     """MuSiQue-Ans as its authors publish it: one file of JSON Lines."""
 
     kind: Literal["musique_official"] = Field(description="MuSiQue-Ans's JSON Lines")

@@ -8,6 +8,7 @@ Sources: Yang et al. 2018, arXiv:1809.09600; Ho et al. 2020, arXiv:2011.01060.
 
 import json
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,7 @@ def load(dataset: HotpotQa | TwoWiki) -> Loaded:
     ids, pool = Ids("question"), Pool()
     questions: list[dict[str, Any]] = []
     unresolved: list[str] = []
-    for where, row in objects(Path(dataset.path)):
+    for where, row in islice(objects(Path(dataset.path)), dataset.limit):
         question_id = ids.new(text_of(row, ("_id", "id"), where), where)
         by_title = _paragraphs(row, pool, where)
         gold: dict[str, str] = {}  # title by document

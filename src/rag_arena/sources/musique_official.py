@@ -5,6 +5,7 @@ the decomposition needs them. Source: Trivedi et al. 2022, arXiv:2108.00573.
 """
 
 from collections.abc import Mapping
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -36,7 +37,7 @@ def load(dataset: MusiqueOfficial) -> Loaded:
     ids, pool = Ids("question"), Pool()
     questions: list[dict[str, Any]] = []
     unresolved: list[str] = []
-    for where, row in objects(Path(dataset.path)):
+    for where, row in islice(objects(Path(dataset.path)), dataset.limit):
         question_id = ids.new(text_of(row, ("id",), where), where)
         if row.get("answerable") is False:
             raise ArenaError(f"{where}: question {question_id!r} is unanswerable; use a file of MuSiQue-Ans, not MuSiQue-Full")
