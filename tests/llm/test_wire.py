@@ -301,7 +301,7 @@ def test_a_limit_that_is_not_heeded_is_told_by_the_key_that_names_it(configured:
     chatty = OLLAMA.chat("1, 2, 3, and so on to fifty", None)
     chatty["usage"]["completion_tokens"] = 150
     stub.behave = lambda _: with_json(chatty)
-    expected = f"{stub.url}: wrote 150 tokens where 16 were the most; set llm.endpoint.max_tokens_key to max_tokens"
+    expected = f"{stub.url}: wrote 150 tokens where 32 were the most; set llm.endpoint.max_tokens_key to max_tokens"
     assert probed(llm, "reply") == [expected]
 
 

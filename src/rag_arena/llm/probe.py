@@ -17,7 +17,7 @@ from rag_arena.llm.refusals import explain
 from rag_arena.llm.verdicts import from_words, in_shape
 from rag_arena.params import Llm
 
-_COUNT, _COUNTED = "Count from one to fifty.", 16  # a question whose answer is longer than what is asked for
+_COUNT = "Count from one to fifty."  # takes more tokens than a verdict, unless thoughts are to fit in as well
 _VERDICT, _CLASSES = "Is Paris the capital of France? Answer Yes or No.", ("Yes", "No")
 _JSON_VERDICTS = "verdicts are asked for in JSON, with probability 0 or 1"
 _NEAREST = 5
@@ -34,10 +34,11 @@ class Probe:
 
     def reply(self) -> str:
         """A short reply, with the sampling settings that every request carries."""
-        usage = self._ask(_COUNT, _COUNTED).usage
-        if usage is not None and usage.completion_tokens > _COUNTED:
+        most = self._endpoint.verdict_tokens
+        usage = self._ask(_COUNT, most).usage
+        if usage is not None and usage.completion_tokens > most:
             other = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[self._endpoint.max_tokens_key]
-            written = f"wrote {usage.completion_tokens} tokens where {_COUNTED} were the most"
+            written = f"wrote {usage.completion_tokens} tokens where {most} were the most"
             raise ArenaError(f"{self._url}: {written}; set {self._key}.max_tokens_key to {other}")
         return f"{self._endpoint.model} at {self._url} answers"
 
