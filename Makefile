@@ -30,9 +30,9 @@ $(READY): requirements.lock pyproject.toml
 # torch's build depends on the machine and stands in no lock: PyPI's for Linux is made for CUDA and takes gigabytes; one for
 # CPUs alone is what pip takes with PIP_EXTRA_INDEX_URL=https://download.pytorch.org/whl/cpu.
 $(READY_FLAG): $(READY) requirements-flag.lock
-	@echo "installing FlagEmbedding and torch into $(VENV) (40 seconds and 1 GB with a build of torch for CPUs)"
-	pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-flag.lock
+	@echo "installing FlagEmbedding and torch into $(VENV) (half a minute and 1 GB with a build of torch for CPUs)"
 	pip install --quiet --disable-pip-version-check torch==2.13.0
+	pip install --quiet --disable-pip-version-check --no-deps --require-hashes -r requirements-flag.lock
 	touch $(READY_FLAG)
 
 setup: $(READY)

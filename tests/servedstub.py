@@ -5,9 +5,11 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from rag_arena.params import Transport
 from tests.stub import Answer, Body, sensible, with_json
 
 DIMENSIONS = 8
+TRANSPORT = Transport(max_concurrency=2, deadline_s=0.5, max_retries=0)
 
 
 def vector(text: str) -> list[float]:
@@ -70,7 +72,6 @@ def served_embedder(url: str, **changes: Any) -> dict[str, Any]:
         "document_prefix": "",
         "max_characters": 1000,
         "batch_size": 2,
-        "transport": {"max_concurrency": 2, "deadline_s": 0.5, "max_retries": 0},
         "bm25": {"k": 1.2, "b": 0.75, "average_words": 256.0},
     }
     return settings | changes
@@ -87,7 +88,6 @@ def served_reranker(url: str, **changes: Any) -> dict[str, Any]:
         "scores": "logits",
         "max_characters": 1000,
         "batch_size": 32,
-        "transport": {"max_concurrency": 1, "deadline_s": 0.5, "max_retries": 0},
         "tau": 0.0,
         "temperature": 1.0,
     }

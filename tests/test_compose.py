@@ -18,6 +18,7 @@ CHOICES = {
     "retrieval": "retrieval=[{0}]",
     "strategy": "strategy=[{1}]",
     "llm": "llm@small_llm={0}",
+    "embedder": "embedder={0} reranker=bge_reranker",  # it goes with any embedder
 }
 GIVEN = {"base_url": "http://given", "dimensions": 3}  # of keys that take no other word
 ALONG = {"embedder/http": ["reranker=bge_reranker"]}  # an option that does not go with the defaults of another group

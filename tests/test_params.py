@@ -357,3 +357,116 @@ def test_every_value_of_a_kind_of_dataset_is_described(kind):
 )
 def test_chunking_must_move_on_through_a_text(params, chunking, message):
     assert refusal(params, "dataset.chunking", chunking) == f"params.yaml: {message}"
+
+
+# Embedders and rerankers of every kind
+
+SERVED = {"base_url": "http://localhost:8000/v1", "model": "m", "api_key_env": "", "max_characters": 10, "batch_size": 2}
+CHECKPOINT = {"model": "m", "max_tokens": 8, "batch_size": 2, "device": "cpu", "use_fp16": False, "threads": 1}
+BM25 = {"k": 1.2, "b": 0.75, "average_words": 256.0}
+PREFIXES = {"query_prefix": "", "document_prefix": ""}
+EMBEDDERS = {
+    "minilm": {"max_tokens": 8, "bm25": BM25},
+    "flag": CHECKPOINT,
+    "http": {**SERVED, **PREFIXES, "dimensions": 8, "send_dimensions": False, "bm25": BM25},
+}
+SIGMOID = {"tau": 0.0, "temperature": 1.0}
+RERANKERS = {
+    "maxsim": SIGMOID,
+    "cross_encoder": {**SIGMOID, **CHECKPOINT},
+    "http": {**SIGMOID, **SERVED, "documents_key": "texts", "scores": "logits"},
+}
+KINDS = [("embedder", kind) for kind in EMBEDDERS] + [("reranker", kind) for kind in RERANKERS]
+
+
+def retrieved_by(params: Params, embedder: str = "minilm", reranker: str = "cross_encoder", **changes: Any) -> dict[str, Any]:
+    """Parameters with an embedder and a reranker of these kinds; changes are of the section that `section` names."""
+    values = params.model_dump()
+    section = changes.pop("section", "")
+    for name, kind, kinds in (("embedder", embedder, EMBEDDERS), ("reranker", reranker, RERANKERS)):
+        values[name] = {"kind": kind, **kinds[kind], **(changes if name == section else {})}
+    return values
+
+
+def refused(values: dict[str, Any]) -> str:
+    with pytest.raises(ArenaError) as caught:
+        validate(values, "params.yaml")
+    return str(caught.value)
+
+
+@pytest.mark.parametrize("embedder", EMBEDDERS)
+@pytest.mark.parametrize("reranker", RERANKERS)
+def test_every_reranker_goes_with_every_embedder_but_late_interaction_with_one_over_http(params, embedder, reranker):
+    values = retrieved_by(params, embedder, reranker)
+    if (embedder, reranker) == ("http", "maxsim"):
+        assert refused(values) == (
+            "params.yaml: reranker.kind: maxsim compares token vectors, which an embedder over HTTP does not give; "
+            "choose reranker=http or reranker=bge_reranker"
+        )
+    else:
+        assert (validate(values, "params.yaml").embedder.kind, values["reranker"]["kind"]) == (embedder, reranker)
+
+
+@pytest.mark.parametrize(("section", "kind"), KINDS)
+def test_an_unknown_key_of_every_kind_is_answered_with_the_nearest(params, section, kind):
+    values = retrieved_by(params, **{section: kind}, section=section, modle=1)
+    if (section, kind) == ("reranker", "maxsim"):
+        assert refused(values) == "params.yaml: unknown key reranker.modle; known: tau, temperature, kind"
+    else:
+        nearest = "max_tokens" if kind == "minilm" else "model"
+        assert refused(values).startswith(f"params.yaml: unknown key {section}.modle; ")
+        assert nearest in refused(values)
+
+
+@pytest.mark.parametrize(("section", "kind"), KINDS)
+def test_every_value_of_every_kind_is_described(section, kind):
+    union = Params.model_fields[section].annotation
+    [model] = [option for option in get_args(union) if kind in get_args(option.model_fields["kind"].annotation)]
+    assert all(field.description for name, field in model.model_fields.items() if name != "bm25")
+
+
+@pytest.mark.parametrize("section", ["embedder", "reranker"])
+def test_a_kind_that_does_not_exist_is_answered_with_those_that_do(params, section):
+    kinds = ", ".join(EMBEDDERS if section == "embedder" else RERANKERS)
+    values = params.model_dump() | {section: {"kind": "qqqq"}}
+    assert refused(values) == f"params.yaml: {section}.kind: 'qqqq' does not exist; known: {kinds}"
+
+
+@pytest.mark.parametrize(
+    ("section", "kind", "changes", "message"),
+    [
+        ("embedder", "flag", {"use_fp16": True}, "embedder: use_fp16 needs a GPU; set it to false, or device to cuda:0"),
+        ("reranker", "cross_encoder", {"device": "gpu"}, "reranker.device: String should match pattern "),
+        ("embedder", "flag", {"max_tokens": 7}, "embedder.max_tokens: Input should be greater than or equal to 8 (got 7)"),
+        ("embedder", "http", {"base_url": "localhost:8000"}, "embedder: base_url must start with http:// or https://"),
+        ("embedder", "http", {"dimensions": 0}, "embedder.dimensions: Input should be greater than or equal to 1 (got 0)"),
+        (
+            "reranker",
+            "http",
+            {"base_url": "https://me:word@example.org"},
+            "reranker: base_url must not hold a password, ",
+        ),
+        (
+            "reranker",
+            "http",
+            {"documents_key": "passages"},
+            "reranker.documents_key: Input should be 'documents' or 'texts' ",
+        ),
+        (
+            "reranker",
+            "http",
+            {"scores": "percent"},
+            "reranker.scores: Input should be 'logits' or 'probabilities' ",
+        ),
+        ("reranker", "http", {"temperature": 0.0}, "reranker.temperature: Input should be greater than 0 (got 0.0)"),
+    ],
+)
+def test_a_setting_of_a_kind_that_makes_no_sense_is_refused(params, section, kind, changes, message):
+    said = refused(retrieved_by(params, **{section: kind}, section=section, **changes))
+    assert said.startswith(f"params.yaml: {message}")
+    assert "word@" not in said
+
+
+def test_a_gpu_may_compute_in_half_precision(params):
+    values = retrieved_by(params, "flag", section="embedder", use_fp16=True, device="cuda:1")
+    assert validate(values, "params.yaml").embedder.device == "cuda:1"

@@ -61,8 +61,8 @@ def examine(lock: Path) -> Iterator[Finding]:
         return
     yield _finding("configuration", lambda: _configuration(params))
     yield from _data(params)
-    yield _finding("embedder", lambda: probe_embedder(params.embedder))
-    yield _finding("reranker", lambda: probe_reranker(params.reranker, params.embedder))
+    yield _finding("embedder", lambda: probe_embedder(params.embedder, params.served))
+    yield _finding("reranker", lambda: probe_reranker(params.reranker, params.embedder, params.served))
     yield _finding("store", lambda: _store(params.store))
     yield from _models(params)
 

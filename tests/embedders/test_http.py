@@ -18,7 +18,7 @@ from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.ledger import Ledger
 from rag_arena.params import HttpEmbedder, section
 from rag_arena.stages.index import index
-from tests.servedstub import DIMENSIONS, embeddings, served_embedder, vector
+from tests.servedstub import DIMENSIONS, TRANSPORT, embeddings, served_embedder, vector
 from tests.stub import Answer, Stub, unused_url, with_json
 
 TEXTS = ["The Rhine begins in the Alps.", "The Elbe begins in Bohemia.", "Cheese is made of milk."]
@@ -35,7 +35,7 @@ def settings(url: str, **changes: Any) -> HttpEmbedder:
 
 
 def of(stub: Stub, **changes: Any) -> Http:
-    return Http(settings(stub.url, **changes))
+    return Http(settings(stub.url, **changes), TRANSPORT)
 
 
 def unit(values: list[float]) -> Any:
@@ -46,7 +46,7 @@ def unit(values: list[float]) -> Any:
 
 
 def test_the_configured_embedder_is_loaded(stub: Stub) -> None:
-    assert isinstance(embedders.load(settings(stub.url)), Http)
+    assert isinstance(embedders.load(settings(stub.url), TRANSPORT), Http)
 
 
 def test_a_query_is_one_request_in_openais_format(stub: Stub) -> None:
@@ -125,18 +125,18 @@ def test_an_index_that_a_server_broke_off_goes_on_where_it_stopped(stub: Stub, t
     params, parts = settings(stub.url), Parts(tmp_path / "parts", artifacts.VECTORS)
     stub.behave = lambda body: embeddings(body) if len(stub.requests) <= 20 else with_json({"error": "out of credit"}, 400)
     with pytest.raises(ArenaError, match=r"/embeddings: 400 {\"error\": \"out of credit\"}"):
-        index(corpus, params, None, parts)
+        index(corpus, params, None, parts, TRANSPORT)
     files = (tmp_path / "parts").iterdir()
     kept = {digest for file in files for digest in artifacts.read(file, artifacts.VECTORS)["text_sha256"].to_pylist()}
     stub.requests.clear()
     stub.behave = embeddings
-    resumed = index(corpus, params, None, parts)
+    resumed = index(corpus, params, None, parts, TRANSPORT)
     asked = {hashlib.sha256(text.encode()).hexdigest() for request in stub.requests for text in request["input"]}
     assert kept
     assert asked
     assert asked.isdisjoint(kept)
     assert len(asked | kept) == len(texts)
-    assert resumed.equals(index(corpus, params, None))
+    assert resumed.equals(index(corpus, params, None, None, TRANSPORT))
 
 
 # Who answers
@@ -161,9 +161,8 @@ def test_what_can_change_a_vector_changes_the_identity(stub: Stub, change: dict[
     assert of(stub, **change).identity != of(stub).identity
 
 
-def test_how_requests_travel_and_the_key_do_not_change_the_identity(stub: Stub) -> None:
-    other = of(stub, api_key_env="KEY", transport={"max_concurrency": 9, "deadline_s": 9.0, "max_retries": 9})
-    assert other.identity == of(stub).identity
+def test_the_variable_of_the_key_does_not_change_the_identity(stub: Stub) -> None:
+    assert of(stub, api_key_env="KEY").identity == of(stub).identity
 
 
 def test_an_embedder_over_http_has_no_token_vectors(stub: Stub) -> None:
@@ -227,7 +226,7 @@ def test_nobody_listening_is_told() -> None:
     with pytest.raises(
         EndpointError, match=rf"^{url}/embeddings: nobody answers \(.+\); start the server or mend embedder\.base_url$"
     ):
-        Http(settings(url)).dense(QUERY)
+        Http(settings(url), TRANSPORT).dense(QUERY)
 
 
 @pytest.mark.parametrize(
@@ -238,7 +237,7 @@ def test_nobody_listening_is_told() -> None:
         (Answer(content=b"<html>"), r"200 without embeddings \(.+\): <html>"),
         (
             Answer(content=b"{}", pause_s=0.7),
-            r"no complete reply within 0\.5 s; raise embedder\.transport\.deadline_s or lower embedder",
+            r"no complete reply within 0\.5 s; raise served\.deadline_s or lower embedder\.batch_size",
         ),
         (Answer(content=b"{}" + b" " * 20, drip_s=0.05), r"no complete reply within 0\.5 s"),
         (with_json({}, 503), "503 {}"),
@@ -255,7 +254,7 @@ def test_a_request_that_fails_is_told_in_one_line(stub: Stub, answer: Answer, sa
 
 def test_what_may_pass_is_tried_again(stub: Stub) -> None:
     stub.behave = lambda body: embeddings(body) if len(stub.requests) > 1 else with_json({}, 429)
-    assert of(stub, transport={"max_concurrency": 1, "deadline_s": 0.5, "max_retries": 1}).dense(QUERY) == unit(vector(QUERY))
+    assert Http(settings(stub.url), TRANSPORT.model_copy(update={"max_retries": 1})).dense(QUERY) == unit(vector(QUERY))
 
 
 # Keys

@@ -40,6 +40,7 @@ AFFECTED = {
     "strategy.self_corrective": _cells("self_corrective-"),
     "floor.no_retrieval": FLOOR | {"aggregate"},
     "reranker": CALIBRATE | RESOLVE | RUN | JUDGE | {"aggregate"},
+    "served": set(),
     "small_llm.endpoint": TRAIN | RESOLVE | RUN | JUDGE | FLOOR | {"aggregate"},
     "small_llm.transport": set(),
     "small_llm.price": {"aggregate"},

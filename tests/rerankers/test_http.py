@@ -11,7 +11,7 @@ from rag_arena.errors import ArenaError, EndpointError
 from rag_arena.llm.ledger import Ledger
 from rag_arena.params import HttpReranker, section
 from rag_arena.rerankers.http import Http, logit
-from tests.servedstub import cohere, served_reranker, tei
+from tests.servedstub import TRANSPORT, cohere, served_reranker, tei
 from tests.stub import Answer, Stub, unused_url, with_json
 
 QUERY = "where does the rhine begin"
@@ -26,11 +26,11 @@ def settings(url: str, **changes: Any) -> HttpReranker:
 
 def of(stub: Stub, **changes: Any) -> Http:
     stub.behave = SHAPES[changes.get("documents_key", "texts")]
-    return Http(settings(stub.url, **changes))
+    return Http(settings(stub.url, **changes), TRANSPORT)
 
 
 def test_the_configured_reranker_is_loaded(stub: Stub, params) -> None:
-    assert isinstance(rerankers.load(settings(stub.url), embedders.load(params.embedder)), Http)
+    assert isinstance(rerankers.load(settings(stub.url), embedders.load(params.embedder), TRANSPORT), Http)
 
 
 def test_tei_is_asked_for_raw_scores_of_texts(stub: Stub) -> None:
@@ -144,4 +144,4 @@ def test_nobody_listening_is_told() -> None:
     with pytest.raises(
         EndpointError, match=rf"^{url}/rerank: nobody answers \(.+\); start the server or mend reranker\.base_url$"
     ):
-        Http(settings(url)).scores(QUERY, TEXTS)
+        Http(settings(url), TRANSPORT).scores(QUERY, TEXTS)

@@ -58,7 +58,7 @@ def parts(tmp_path: Path) -> Parts:
 @pytest.fixture
 def build(params, monkeypatch: pytest.MonkeyPatch):
     def built(embedder: InCompany, texts: Sequence[str] = TEXTS, previous: pa.Table | None = None, parts=None) -> pa.Table:
-        monkeypatch.setattr(embedders, "load", lambda _: embedder)
+        monkeypatch.setattr(embedders, "load", lambda *_: embedder)
         return index(corpus(texts), params.embedder, previous, parts)
 
     return built

@@ -58,7 +58,8 @@ def index() -> None:
         except ArenaError as error:
             typer.echo(f"{error}; building it from scratch", err=True)
     parts = artifacts.Parts(layout.INDEX_PARTS, artifacts.VECTORS)
-    save(layout.INDEX, index(artifacts.read(layout.CORPUS, artifacts.CORPUS), params.embedder, previous, parts))
+    corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
+    save(layout.INDEX, index(corpus, params.embedder, previous, parts, params.served))
     parts.clear()
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from rag_arena.params import Embedder as EmbedderParams
+from rag_arena.params import Transport
 
 Floats = NDArray[np.float32]
 _KINDS = {"minilm": "MiniLm", "flag": "Flag", "http": "Http"}
@@ -81,8 +82,8 @@ class Embedder(Protocol):
         """Unit vectors of the text's tokens, shape (n, d). An embedder over HTTP has none."""
 
 
-def load(params: EmbedderParams) -> Embedder:
-    """The embedder that the parameters name."""
+def load(params: EmbedderParams, transport: Transport | None = None) -> Embedder:
+    """The embedder that the parameters name. `transport` is how its requests travel, if it is one over HTTP."""
     module = importlib.import_module(f"{__name__}.{params.kind}")
-    embedder: Embedder = getattr(module, _KINDS[params.kind])(params)
+    embedder: Embedder = getattr(module, _KINDS[params.kind])(params, *([transport] if params.kind == "http" else []))
     return embedder

@@ -14,7 +14,7 @@ from rag_arena.embedders import Embedded, Floats, unit
 from rag_arena.embedders.bm25 import Bm25
 from rag_arena.llm.ledger import canonical
 from rag_arena.llm.served import Body, Reader, ServedModel
-from rag_arena.params import HttpEmbedder
+from rag_arena.params import HttpEmbedder, Transport
 
 _REQUESTS = 8  # of a group of documents
 _REMEMBERED = 4096  # queries
@@ -26,12 +26,12 @@ class Http:
     alone = False  # servers batch as they like
     idf = True
 
-    def __init__(self, params: HttpEmbedder) -> None:
+    def __init__(self, params: HttpEmbedder, transport: Transport) -> None:
         self._params = params
         self._bm25 = Bm25(params.bm25)
-        self._model = ServedModel(params, "embedder", "/embeddings", "embeddings")
+        self._model = ServedModel(params, transport, "embedder", "/embeddings", "embeddings")
         self.group_size = _REQUESTS * params.batch_size
-        settings = params.model_dump(exclude={"transport", "api_key_env", "bm25"})
+        settings = params.model_dump(exclude={"api_key_env", "bm25"})
         self.identity = canonical({**settings, "bm25": self._bm25.identity})
         self.dense = lru_cache(_REMEMBERED)(self._dense)
 

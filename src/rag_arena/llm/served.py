@@ -14,7 +14,7 @@ import httpx2
 from rag_arena.errors import EndpointError
 from rag_arena.llm.exchange import Service, exchange
 from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical, default_path
-from rag_arena.params import Served
+from rag_arena.params import Served, Transport
 
 Body = Mapping[str, Any]
 Reader = Callable[[Any], Any]  # takes what is wanted out of a reply, or refuses it by ValueError, KeyError or TypeError
@@ -24,19 +24,21 @@ class ServedModel:
     """Sends bodies to one path of a server.
 
     Args:
-        params: where the server is, and how requests travel.
+        params: where the server is.
+        transport: how requests travel.
         section: where these parameters stand in params.yaml.
         path: put after the base URL.
         wanted: what a reply holds.
     """
 
-    def __init__(self, params: Served, section: str, path: str, wanted: str) -> None:
+    def __init__(self, params: Served, transport: Transport, section: str, path: str, wanted: str) -> None:
         self._params = params
+        self._transport = transport
         self._section = section
         self._base_url = params.base_url.rstrip("/")
         self._path = path
         self._wanted = wanted
-        self._threads = ThreadPoolExecutor(params.transport.max_concurrency)
+        self._threads = ThreadPoolExecutor(transport.max_concurrency)
 
     def ask(self, body: Body, read: Reader) -> Any:
         """What a reply holds; from the ledger if the same was asked before, else kept there.
@@ -76,9 +78,9 @@ class ServedModel:
             f"check {variable or f'{self._section}.api_key_env'}",
             f"mend {self._section}.base_url or {self._section}.model ({self._params.model})",
             f"start the server or mend {self._section}.base_url",
-            f"raise {self._section}.transport.deadline_s or lower {self._section}.batch_size",
+            f"raise served.deadline_s or lower {self._section}.batch_size",
         )
-        return asyncio.run(exchange(httpx2.Request("POST", url, json=body), service, self._params.transport, secret))
+        return asyncio.run(exchange(httpx2.Request("POST", url, json=body), service, self._transport, secret))
 
     @cached_property
     def _ledger(self) -> Ledger:

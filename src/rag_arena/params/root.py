@@ -6,7 +6,7 @@ from pydantic import Field, field_validator, model_validator
 
 from rag_arena.params.dataset import Dataset
 from rag_arena.params.embedder import Embedder
-from rag_arena.params.llm import Llm
+from rag_arena.params.llm import Llm, Transport
 from rag_arena.params.nearest import nearest
 from rag_arena.params.reranker import Reranker
 from rag_arena.params.retrieval import MODES, NO_MODE, Retrieval, Store
@@ -105,6 +105,7 @@ class Params(Section):
     strategy: dict[str, dict[str, Any]] = Field(description="settings of each strategy that retrieves; its folder knows the keys")
     floor: dict[str, dict[str, Any]] = Field(description="settings of strategies that never retrieve: the floor")
     reranker: Reranker = Field(description="what hybrid_rerank reorders with, and `grader: cross_encoder` grades with")
+    served: Transport = Field(description="how requests to embedders and rerankers over HTTP travel")
     llm: Llm = Field(description="the model that answers")
     small_llm: Llm = Field(description="the model that routes, grades, rewrites and verifies; by default the same")
     judge: Judge

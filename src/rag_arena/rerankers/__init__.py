@@ -3,11 +3,11 @@
 import importlib
 import math
 from collections.abc import Sequence
-from typing import Protocol
+from typing import Any, Protocol
 
 from rag_arena.embedders import Embedder
 from rag_arena.params import Reranker as RerankerParams
-from rag_arena.params import Sigmoid
+from rag_arena.params import Sigmoid, Transport
 
 _KINDS = {"maxsim": "MaxSim", "cross_encoder": "CrossEncoder", "http": "Http"}
 
@@ -19,10 +19,11 @@ class Reranker(Protocol):
         """The score of each document, on the reranker's own scale; higher is more relevant."""
 
 
-def load(params: RerankerParams, embedder: Embedder) -> Reranker:
-    """The reranker that the parameters name."""
+def load(params: RerankerParams, embedder: Embedder, transport: Transport | None = None) -> Reranker:
+    """The reranker that the parameters name. `transport` is how its requests travel, if it is one over HTTP."""
+    needed: dict[str, tuple[Any, ...]] = {"maxsim": (embedder,), "cross_encoder": (params,), "http": (params, transport)}
     module = importlib.import_module(f"{__name__}.{params.kind}")
-    reranker: Reranker = getattr(module, _KINDS[params.kind])(embedder if params.kind == "maxsim" else params)
+    reranker: Reranker = getattr(module, _KINDS[params.kind])(*needed[params.kind])
     return reranker
 
 

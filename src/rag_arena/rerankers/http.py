@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rag_arena.llm.served import ServedModel
-from rag_arena.params import HttpReranker
+from rag_arena.params import HttpReranker, Transport
 
 _NEAREST = 2.0**-24  # to 0 and 1: what a probability in single precision can still tell from them
 
@@ -17,10 +17,10 @@ _NEAREST = 2.0**-24  # to 0 and 1: what a probability in single precision can st
 class Http:
     """A cross-encoder behind an endpoint."""
 
-    def __init__(self, params: HttpReranker, recorded: bool = True) -> None:
+    def __init__(self, params: HttpReranker, transport: Transport, recorded: bool = True) -> None:
         self._params = params
         self._recorded = recorded  # else the server is always asked
-        self._model = ServedModel(params, "reranker", "/rerank", "scores")
+        self._model = ServedModel(params, transport, "reranker", "/rerank", "scores")
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         """A logit per document."""

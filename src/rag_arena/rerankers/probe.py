@@ -4,19 +4,23 @@ from rag_arena import embedders, rerankers
 from rag_arena.errors import ArenaError
 from rag_arena.params import Embedder as EmbedderParams
 from rag_arena.params import Reranker as RerankerParams
+from rag_arena.params import Transport
 from rag_arena.rerankers.http import Http
 
 _QUESTION = "Which river flows through Cologne?"
 _TEXTS = ("Cologne is a city on the river Rhine, which flows through it.", "A sonnet is a poem of fourteen lines.")
 
 
-def probe(params: RerankerParams, embedder: EmbedderParams) -> str:
+def probe(params: RerankerParams, embedder: EmbedderParams, transport: Transport) -> str:
     """What it answers to one question and two passages, which no ledger replays.
 
     Raises:
         ArenaError: it does not, or its scores are not on the scale that the parameters name.
     """
-    asked = Http(params, recorded=False) if params.kind == "http" else rerankers.load(params, embedders.load(embedder))
+    if params.kind == "http":
+        asked: rerankers.Reranker = Http(params, transport, recorded=False)
+    else:
+        asked = rerankers.load(params, embedders.load(embedder, transport))
     scores = asked.scores(_QUESTION, _TEXTS)
     if params.kind == "http" and params.scores == "logits" and all(0 <= score <= 1 for score in scores):
         raise ArenaError(

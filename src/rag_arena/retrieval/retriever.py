@@ -104,7 +104,7 @@ class Retrievers:
     @cached_property
     def reranker(self) -> Reranker:
         """The configured reranker."""
-        return rerankers.load(self._params.reranker, self.embedder)
+        return rerankers.load(self._params.reranker, self.embedder, self._params.served)
 
     @cached_property
     def _store(self) -> Store:
@@ -157,7 +157,7 @@ class Retrievers:
 
 def retrievers(params: Params, index: Callable[[], Index]) -> Retrievers:
     """Retrievers over an index, with the configured embedder."""
-    return Retrievers(params, index, embedders.load(params.embedder))
+    return Retrievers(params, index, embedders.load(params.embedder, params.served))
 
 
 class RecordedRetriever:

@@ -12,13 +12,20 @@ from rag_arena.artifacts import Parts
 from rag_arena.embedders import Embedded, Embedder
 from rag_arena.embedders.groups import groups
 from rag_arena.params import Embedder as EmbedderParams
+from rag_arena.params import Transport
 from rag_arena.progress import bar
 
 _VECTORS = ("dense", "sparse_indices", "sparse_values")
 Rows = dict[str, dict[str, Any]]  # of the vectors artifact, by the text's digest
 
 
-def index(corpus: pa.Table, params: EmbedderParams, previous: pa.Table | None, parts: Parts | None = None) -> pa.Table:
+def index(
+    corpus: pa.Table,
+    params: EmbedderParams,
+    previous: pa.Table | None,
+    parts: Parts | None = None,
+    transport: Transport | None = None,
+) -> pa.Table:
     """Vectors of the corpus.
 
     Whatever is taken from an earlier build, the result is that of a build from scratch.
@@ -29,8 +36,9 @@ def index(corpus: pa.Table, params: EmbedderParams, previous: pa.Table | None, p
         previous: an earlier index; a document whose text is unchanged keeps its vectors if the embedder is the same (and, where
             vectors depend on the texts they were computed with, its whole group is unchanged).
         parts: where groups are kept as they are computed, and found again after a run that was stopped; None: nowhere.
+        transport: how requests travel, if the embedder is one over HTTP.
     """
-    embedder = embedders.load(params)
+    embedder = embedders.load(params, transport)
     documents = list(artifacts.documents(corpus).values())
     digests = [hashlib.sha256(document.full_text.encode()).hexdigest() for document in documents]
     texts = {digest: document.full_text for digest, document in zip(digests, documents, strict=True)}

@@ -80,7 +80,7 @@ async def train(mode: str, params: Params, inputs: Inputs, model: ChatModel, sma
     labels = [row["label"] for row in labelled]
     if not labels:
         return _tables(mode, rows, [], [], None, calls)
-    embedder = embedders.load(params.embedder)
+    embedder = embedders.load(params.embedder, params.served)
     vectors = np.stack([embedder.dense(asked[row["question_id"]].text) for row in labelled])
     predicted = cross_validated(vectors, labels, silver.inverse_regularisation, silver.folds, silver.seed)
     return _tables(mode, rows, labels, predicted, fit(vectors, labels, silver.inverse_regularisation), calls)
