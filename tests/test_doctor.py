@@ -21,6 +21,7 @@ from tests.project import DATASET, QUESTIONS, ROOT, Project, lines, question_row
 from tests.qdrantstub import VERSION, serve_qdrant
 from tests.servedstub import DIMENSIONS, served, served_embedder, served_reranker, tei
 from tests.stub import REFUSALS, VERDICTS, Answer, Stub, raw_completion, sensible, unused_url, with_json
+from tests.webstub import always_searching, searxng
 from tests.wire import GROQ
 from tests.wire import OPENAI as OPENAI_SERVER
 
@@ -127,6 +128,15 @@ def test_a_vector_store_that_answers_is_named_with_its_version(at: Project) -> N
     with serve_qdrant() as qdrant:
         at.change({"store": {"backend": "server", "url": qdrant.url, "api_key_env": ""}})
         assert findings()["store"] == Finding("store", True, f"Qdrant {VERSION} at {qdrant.url} answers")
+
+
+def test_a_search_engine_is_asked_where_a_strategy_looks_on_the_web(at: Project, stub: Stub) -> None:
+    engine = stub.url.removesuffix("/v1")
+    at.change({"strategy.corrective": always_searching(stub), "grid.strategies": ["corrective"]})
+    stub.behave = lambda body: searxng("river") if "q" in body else sensible(body)
+    assert findings()["web"].detail == f"searxng at {engine} finds something"
+    stub.behave = lambda body: with_json({}, 403) if "q" in body else sensible(body)
+    assert only_ill("web").startswith(f"{engine}/search: 403; allow the format json in the instance's settings.yml")
 
 
 def test_the_command_names_a_full_disk(at: Project, small_disk: Callable[[int], Path], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,5 +1,6 @@
 """Is everything in place for a run? What is wrong with packages, disk, ledger, configuration, data or models, and the mend."""
 
+import asyncio
 import importlib.metadata
 import json
 import re
@@ -22,8 +23,9 @@ from rag_arena.llm import embedded
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.llm.lookups import opening
 from rag_arena.llm.probe import Probe
-from rag_arena.params import Endpoint, Params, Store, load
+from rag_arena.params import Endpoint, Params, Store, Transport, Web, load
 from rag_arena.rerankers.probe import probe as probe_reranker
+from rag_arena.retrieval.web import WebSearch
 from rag_arena.sources import labels
 from rag_arena.stages.download import Downloaded, download
 from rag_arena.stages.preflight import check_calibration, check_split
@@ -65,6 +67,7 @@ def examine(lock: Path) -> Iterator[Finding]:
     yield _finding("reranker", lambda: probe_reranker(params.reranker, params.embedder, params.served))
     yield _finding("store", lambda: _store(params.store))
     yield from _models(params)
+    yield from _web(params)
 
 
 def _finding(subject: str, check: Callable[[], str]) -> Finding:
@@ -224,6 +227,23 @@ def _server(subject: str, probe: Probe, raw: bool) -> Iterator[Finding]:
         yield _finding(f"{subject}, context", probe.context)
 
 
+def _web(params: Params) -> Iterator[Finding]:
+    """The search engine of a strategy that leaves the corpus, if one does."""
+    for settings in _chosen(params):
+        if getattr(settings, "elsewhere", "second_lane") != "second_lane":
+            yield _finding("web", partial(_searched, settings.elsewhere, settings.web, params.llm.transport))
+
+
+def _searched(engine: str, web: Web, transport: Transport) -> str:
+    with tempfile.TemporaryDirectory() as folder, closing(Ledger(Path(folder) / "ledger.sqlite")) as ledger:
+        once = WebSearch(ledger, transport.model_copy(update={"max_retries": 0}))
+        pages = asyncio.run(once.search("doctor", engine, web, "river", 1))
+    return f"{engine} at {web.base_url} finds {'something' if pages else 'nothing'}"
+
+
 def _reads_raw_completions(params: Params) -> bool:
-    chosen: list[Any] = [strategies.settings(name, params) for name in params.grid.strategies]
-    return any(settings.reads_raw_completions for settings in chosen)
+    return any(settings.reads_raw_completions for settings in _chosen(params))
+
+
+def _chosen(params: Params) -> list[Any]:
+    return [strategies.settings(name, params) for name in params.grid.strategies]

@@ -17,7 +17,8 @@ from rag_arena.llm.client import ChatModel, connect
 from rag_arena.llm.ledger import Ledger
 from rag_arena.llm.probe import Probe
 from rag_arena.llm.verdicts import classify
-from rag_arena.params import Llm, validate
+from rag_arena.params import Llm, Metrics, validate
+from rag_arena.scoring.judge import RATINGS, Accuracy, Judge
 from tests.conftest import ROOT
 from tests.stub import Body
 from tests.wire import LLAMACPP
@@ -117,6 +118,17 @@ def test_a_verdict_is_a_probability(served: Llm, ledger: Ledger) -> None:
     assert verdict.source == "logprobs"
     assert sum(verdict.probabilities.values()) == pytest.approx(1)
     assert 0 < verdict.outside < 1
+
+
+def test_a_judge_gets_ratings_by_schema(served: Llm, ledger: Ledger) -> None:
+    metrics = Metrics(questions=1, rating_tokens=16, claims_tokens=64, verdict_tokens=64)
+
+    async def judged(model: ChatModel) -> Accuracy:
+        return await Judge(model.client, served.endpoint, metrics).accuracy("Where is Paris?", "In France.", "France")
+
+    found = within(served, ledger, judged)
+    assert {found.first, found.second} <= set(RATINGS)
+    assert found.error is None
 
 
 def test_a_raw_completion_gives_every_tokens_alternatives(served: Llm, ledger: Ledger) -> None:
