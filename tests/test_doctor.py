@@ -459,4 +459,4 @@ def test_models_that_are_to_run_here_without_their_packages_are_told(at: Project
     find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == "FlagEmbedding" else find(name, *rest))
     at.change({"embedder": yaml.safe_load((ROOT / "conf/embedder/bge_m3.yaml").read_text())})
-    assert findings()["embedder"].detail.startswith("embedder: needs FlagEmbedding")
+    assert findings()["embedder"].detail.startswith("params.yaml: embedder needs FlagEmbedding")

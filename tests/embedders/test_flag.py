@@ -310,5 +310,5 @@ def test_a_name_that_could_be_neither_is_refused():
 
 def test_packages_that_are_not_installed_are_named(embedding_model, monkeypatch):
     monkeypatch.setattr("importlib.util.find_spec", lambda name: None if name == "torch" else object())
-    with pytest.raises(ArenaError, match=r"^reranker: needs torch, which `make setup-flag` installs$"):
+    with pytest.raises(ArenaError, match=r"^params\.yaml: reranker needs torch, which `make setup-flag` installs$"):
         Folder(FlagEmbedder(kind="flag", model=str(embedding_model), **SETTINGS), "reranker")

@@ -34,7 +34,7 @@ class Folder:
 
     def __init__(self, params: Checkpoint, section: str, needed: Sequence[str] = ()) -> None:
         if missing := [package for package in _PACKAGES if importlib.util.find_spec(package) is None]:
-            raise ArenaError(f"{section}: needs {', '.join(missing)}, which `make setup-flag` installs")
+            raise ArenaError(f"params.yaml: {section} needs {', '.join(missing)}, which `make setup-flag` installs")
         self._params = params
         self._section = section
         self.path = Path(params.model) if Path(params.model).is_dir() else _fetched(params, section)

@@ -5,7 +5,9 @@ from rag_arena.errors import ArenaError
 from rag_arena.params import Embedder as EmbedderParams
 from rag_arena.params import Reranker as RerankerParams
 from rag_arena.params import Transport
+from rag_arena.rerankers.cross_encoder import CrossEncoder
 from rag_arena.rerankers.http import Http
+from rag_arena.rerankers.maxsim import MaxSim
 
 _QUESTION = "Which river flows through Cologne?"
 _TEXTS = ("Cologne is a city on the river Rhine, which flows through it.", "A sonnet is a poem of fourteen lines.")
@@ -19,8 +21,10 @@ def probe(params: RerankerParams, embedder: EmbedderParams, transport: Transport
     """
     if params.kind == "http":
         asked: rerankers.Reranker = Http(params, transport, recorded=False)
+    elif params.kind == "cross_encoder":
+        asked = CrossEncoder(params)
     else:
-        asked = rerankers.load(params, embedders.load(embedder, transport))
+        asked = MaxSim(embedders.load(embedder, transport))
     scores = asked.scores(_QUESTION, _TEXTS)
     if params.kind == "http" and params.scores == "logits" and all(0 <= score <= 1 for score in scores):
         raise ArenaError(
