@@ -13,7 +13,7 @@ import openai
 from rag_arena.errors import ArenaError
 from rag_arena.llm.client import key_of, raw_tokens_of, request_settings
 from rag_arena.llm.reasoning import opens_thought, split_reasoning
-from rag_arena.llm.refusals import explain
+from rag_arena.llm.refusals import explain, other_limit, other_shapes
 from rag_arena.llm.verdicts import from_words, in_shape
 from rag_arena.params import Llm
 
@@ -37,9 +37,8 @@ class Probe:
         most = self._endpoint.verdict_tokens
         usage = self._ask(_COUNT, most).usage
         if usage is not None and usage.completion_tokens > most:
-            other = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[self._endpoint.max_tokens_key]
             written = f"wrote {usage.completion_tokens} tokens where {most} were the most"
-            raise ArenaError(f"{self._url}: {written}; set {self._key}.max_tokens_key to {other}")
+            raise ArenaError(f"{self._url}: {written}; {other_limit(self._endpoint, self._section)}")
         return f"{self._endpoint.model} at {self._url} answers"
 
     def logprobs(self) -> str:
@@ -70,9 +69,9 @@ class Probe:
             room = f"nothing but thoughts in {self._endpoint.verdict_tokens} tokens"
             raise ArenaError(f"{self._url}: {room}; raise {self._key}.verdict_tokens, and other limits of replies as well")
         if from_words(text, _CLASSES).source == "unreadable" or (shape != "none" and not text.startswith("{")):
-            others = " or ".join(other for other in ("json_schema", "json_object", "none") if other != shape)
             said = " ".join(text.split())[:60]
-            raise ArenaError(f"{self._url}: replies {said!r} in spite of {shape}; set {self._key}.structured_output to {others}")
+            mend = other_shapes(self._endpoint, self._section)
+            raise ArenaError(f"{self._url}: replies {said!r} in spite of {shape}; {mend}")
         return f"{shape} is obeyed" if shape != "none" else "none asked for; a verdict in words can be read"
 
     def raw(self) -> str:

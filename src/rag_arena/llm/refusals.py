@@ -16,6 +16,18 @@ _TOO_LONG = re.compile(r"context (length|size|window)|context_length|reduce the 
 _TOO_MUCH = re.compile(r"too (large|long|many)|context (length|size|window)|at (most|least)")  # of this question alone
 
 
+def other_shapes(endpoint: Endpoint, section: str) -> str:
+    """The mend where a reply does not get its shape as configured."""
+    others = [shape for shape in ("json_schema", "json_object", "none") if shape != endpoint.structured_output]
+    return f"set {section}.endpoint.structured_output to {' or '.join(others)}"
+
+
+def other_limit(endpoint: Endpoint, section: str) -> str:
+    """The mend where the length of a reply is not called as configured."""
+    other = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[endpoint.max_tokens_key]
+    return f"set {section}.endpoint.max_tokens_key to {other}"
+
+
 def _refused_field(said: str, endpoint: Endpoint, section: str) -> str | None:
     """What to change when a server says that it does not know a field of ours; None when it complains of something else."""
     text = said.lower()
@@ -23,13 +35,11 @@ def _refused_field(said: str, endpoint: Endpoint, section: str) -> str | None:
         return f"set {section}.endpoint.top_logprobs to what it allows, 0 for none"
     if not _REFUSES.search(text) or _TOO_MUCH.search(text):
         return None
-    other = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}[endpoint.max_tokens_key]
-    shapes = " or ".join(shape for shape in ("json_schema", "json_object", "none") if shape != endpoint.structured_output)
-    reshape = f"set {section}.endpoint.structured_output to {shapes}"
+    reshape, rename = other_shapes(endpoint, section), other_limit(endpoint, section)
     advice = {
         "response.format": reshape,
         "json_schema": reshape,
-        endpoint.max_tokens_key: f"set {section}.endpoint.max_tokens_key to {other}",
+        endpoint.max_tokens_key: rename,
         "temperature": f"set {section}.endpoint.temperature to null",
         "seed": f"set {section}.endpoint.seed to null",
     }
