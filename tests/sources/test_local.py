@@ -32,19 +32,21 @@ def read(
     for name, content in (("documents", documents), ("questions", questions)):
         if content is not None:
             (folder / f"{name}.{suffix}").write_text(content, encoding="utf-8")
+    files = {"documents": f"documents.{suffix}", "questions": f"questions.{suffix}"}
+    return sources.load(dataset(folder, **files, **settings))
+
+
+def dataset(folder: Path, **settings: Any) -> Local:
     values = {
         "name": "own",
         "kind": "local",
         "path": str(folder),
         "licence": "unknown",
-        "documents": f"documents.{suffix}",
-        "questions": f"questions.{suffix}",
         "columns": {},
         "metadata": [],
         "filter_by": [],
-        **settings,
     }
-    return sources.load(section(Local, values, "params.yaml", "dataset."))
+    return section(Local, {**values, **settings}, "params.yaml", "dataset.")
 
 
 def lines(rows: Sequence[Mapping[str, Any]]) -> str:
@@ -227,6 +229,10 @@ def test_metadata_and_filters_are_kept_in_the_order_of_their_names(tmp_path: Pat
         ({"documents": 'doc_id,text\nd1,"x\ny"z\n'}, "documents.csv:2: not CSV (.+)"),
         ({"documents": "text,text\nx,y\n"}, "documents.csv:1: column 'text' occurs twice; rename one"),
         ({"documents": ""}, "documents.csv: empty; its first line must name the columns"),
+        (
+            {"questions": 'question,answer,aliases\n?,!,"[""\\ud83d""]"\n'},
+            r"questions.csv:2: column 'aliases' begins with \[ and is no JSON list \(half a surrogate pair\)",
+        ),
         ({"documents": "text\n"}, "documents.csv: no documents; the file is empty"),
         ({"questions": "question,answer\n"}, "questions.csv: no questions; the file is empty"),
         ({"questions": "question,answer\nWhat?,\n"}, "questions.csv:2: column 'answer' is empty"),
@@ -314,6 +320,13 @@ def test_a_format_that_nobody_knows_is_refused_with_those_that_are_known(tmp_pat
     known = r"known: \.csv, \.tsv, \.json, \.jsonl, \.ndjson, \.parquet"
     with pytest.raises(ArenaError, match=rf"^{tmp_path}/documents\.xlsx: nobody knows how to read \.xlsx; {known}$"):
         read(tmp_path, suffix="xlsx")
+
+
+@pytest.mark.parametrize("name", ["../documents.csv", "more/../../documents.csv", "/tmp/documents.csv"])
+def test_a_file_outside_the_folder_that_is_tracked_is_refused(tmp_path: Path, name: str) -> None:
+    told = rf"^params\.yaml: dataset\.documents: must lie in dataset\.path, which is what both runners track \(got '{name}'\)$"
+    with pytest.raises(ArenaError, match=told):
+        dataset(tmp_path, documents=name, questions="questions.csv")
 
 
 def test_a_column_with_a_quotation_mark_cannot_be_a_filter(tmp_path: Path) -> None:

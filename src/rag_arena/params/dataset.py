@@ -1,13 +1,23 @@
 """dataset: where questions and documents come from. One section per kind, each with a loader of its name in `sources/`."""
 
+from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, field_validator, model_validator
 
 from rag_arena.params.sections import Natural, Positive, Section, holds_password
 from rag_arena.records import QuestionType
 
 Text = Annotated[str, Field(min_length=1)]
+
+
+def _inside(name: str) -> str:
+    if Path(name).is_absolute() or ".." in Path(name).parts:
+        raise ValueError("must lie in dataset.path, which is what both runners track")
+    return name
+
+
+Inside = Annotated[Text, AfterValidator(_inside)]
 Column = Annotated[str, Field(min_length=1, pattern='^[^"]+$')]
 
 
@@ -112,7 +122,7 @@ class Columns(QuestionColumns):
 class Tables(Source):
     """A folder with a table of questions: JSON Lines, JSON, CSV or Parquet, by its suffix."""
 
-    questions: Text = Field(description="file of the questions, in the folder `path`")
+    questions: Inside = Field(description="file of the questions, in the folder `path`")
     columns: QuestionColumns = Field(description="which column holds what")
     question_type: QuestionType = Field("single_hop", description="type of questions for which the file names none")
     delimiter: Annotated[str, Field(min_length=1, max_length=1)] | None = Field(
@@ -125,7 +135,7 @@ class Local(Tables):
     """Two tables of the user's own, documents and questions."""
 
     kind: Literal["local"] = Field(description="two tables of your own")
-    documents: Text = Field(description="file of the documents, in the folder `path`")
+    documents: Inside = Field(description="file of the documents, in the folder `path`")
     columns: Columns = Field(description="which column holds what")
     metadata: list[Column] = Field([], description="columns of the documents that are kept beside them")
     filter_by: list[Column] = Field(
@@ -137,7 +147,7 @@ class Wikipedia(Tables):
     """Pages of a MediaWiki by their titles, and a table of questions."""
 
     kind: Literal["wikipedia"] = Field(description="pages of a wiki, and a table of your own questions")
-    titles: Text = Field(description="file of titles, one per line, in the folder `path`")
+    titles: Inside = Field(description="file of titles, one per line, in the folder `path`")
     base_url: str = Field(description="the wiki's api.php, as https://en.wikipedia.org/w/api.php")
 
     @model_validator(mode="after")

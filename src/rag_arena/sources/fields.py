@@ -64,8 +64,10 @@ class Fields:
         if isinstance(value, str) and value.lstrip().startswith("["):
             try:
                 value = json.loads(value)
-            except json.JSONDecodeError as error:
-                raise ArenaError(f"{where}: column {name!r} begins with [ and is no JSON list ({error.msg})") from error
+                json.dumps(value, ensure_ascii=False).encode()
+            except ValueError as error:
+                reason = error.msg if isinstance(error, json.JSONDecodeError) else "half a surrogate pair"
+                raise ArenaError(f"{where}: column {name!r} begins with [ and is no JSON list ({reason})") from error
         if not isinstance(value, list):
             value = cell(row, name, where).split(self._separator)
         items = [cell({name: item}, name, where).strip() for item in value]
