@@ -141,7 +141,7 @@ def test_a_wiki_that_is_busy_is_asked_again(tmp_path: Path, stub: Stub, ledger: 
         ("Rhine\n[Rhine\n", r"titles.txt:2: '\[Rhine' is no page of this wiki; mend or delete the line"),
         ("Mercury\n", "titles.txt:1: 'Mercury' is a disambiguation page; name one of the pages that it lists"),
         ("Rhine|Elbe\n", r"titles.txt:1: 'Rhine\|Elbe' is no title; write one per line"),
-        ("Empty\n", "titles.txt:1: 'Empty' has no text at .+/w/api.php; delete the line"),
+        ("Empty\n", "titles.txt:1: 'Empty' has no text, or the wiki not the extension TextExtracts; mend either"),
         ("# nothing\n\n", "titles.txt: no titles; write one per line"),
     ],
 )
@@ -150,8 +150,12 @@ def test_a_title_without_a_page_is_told_with_its_line(tmp_path: Path, stub: Stub
         read(tmp_path, stub, ledger, titles)
 
 
-def test_a_title_that_had_no_page_is_found_once_it_has_one(tmp_path: Path, stub: Stub, ledger: Ledger) -> None:
-    with pytest.raises(ArenaError, match="'Rhone' is no page"):
+@pytest.mark.parametrize(("wiki", "told"), [(WIKI, "is no page"), (Wiki({"Rhone": ""}), "has no text")])
+def test_a_title_that_had_no_page_is_found_once_it_has_one(
+    tmp_path: Path, stub: Stub, ledger: Ledger, wiki: Wiki, told: str
+) -> None:
+    stub.behave = wiki
+    with pytest.raises(ArenaError, match=f"'Rhone' {told}"):
         read(tmp_path, stub, ledger, "Rhone\n", "question,answer\nWhere?,there\n")
     stub.behave = Wiki({"Rhone": "The Rhone is a river."})
     assert read(tmp_path, stub, ledger, "Rhone\n", "question,answer\nWhere?,there\n").corpus[0]["doc_id"] == "Rhone"

@@ -82,24 +82,24 @@ async def _pages(dataset: Wikipedia, lookups: Lookups, titles: Sequence[Title]) 
 
 async def _page(dataset: Wikipedia, lookups: Lookups, where: str, title: str) -> Mapping[str, Any]:
     """One page, whole however many replies it comes in."""
+    page: dict[str, Any] = {}
 
     def read(reply: Any) -> Mapping[str, Any]:
-        return _page_of(reply, f"{where}: {title!r}")
+        found = _page_of(reply, f"{where}: {title!r}")
+        if "continue" not in reply and not {**page, **found}.get("extract", "").strip():
+            raise ArenaError(f"{where}: {title!r} has no text, or the wiki not the extension TextExtracts; mend either")
+        return found
 
     site = Site(dataset.base_url, "dataset.base_url", "a page", "this wiki is not open to everybody", read)
     identity = {"base_url": dataset.base_url, "engine": "wikipedia pages"}
-    page: dict[str, Any] = {}
     more: Mapping[str, str] = {}
     while True:
         entry, _ = await lookups.get(site, identity, {**_ASKED, "titles": title, **more})
         reply = json.loads(entry.reply)
         page |= read(reply)
         if "continue" not in reply:
-            break
+            return page
         more = {key: str(value) for key, value in reply["continue"].items()}
-    if not page.get("extract", "").strip():
-        raise ArenaError(f"{where}: {title!r} has no text at {dataset.base_url}; delete the line")
-    return page
 
 
 def _page_of(reply: Any, named: str) -> Mapping[str, Any]:
