@@ -331,11 +331,6 @@ def test_an_unknown_kind_of_dataset_near_to_none_is_refused_with_all_known_ones(
     assert message.startswith("params.yaml: dataset.kind: 'qqqq' does not exist; known: ragrouter, ")
 
 
-def test_a_path_with_braces_is_refused_since_snakemake_would_read_a_wildcard(params: Params) -> None:
-    said = "must not hold braces, which are a wildcard to Snakemake; rename the folder (got 'my/{x}')"
-    assert refusal(params, "dataset.path", "my/{x}") == f"params.yaml: dataset.path: {said}"
-
-
 def test_a_dataset_without_a_kind_is_refused(params):
     assert refusal(params, "dataset.kind", ABSENT) == "params.yaml: key dataset.kind is missing"
 

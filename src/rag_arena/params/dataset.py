@@ -3,7 +3,7 @@
 from pathlib import Path
 from typing import Annotated, Literal
 
-from pydantic import AfterValidator, Field, field_validator, model_validator
+from pydantic import AfterValidator, Field, model_validator
 
 from rag_arena.params.sections import Natural, Positive, Section, holds_password
 from rag_arena.records import QuestionType
@@ -41,13 +41,6 @@ class Source(Section):
     path: Text = Field(description="file or folder that is read, relative to the project or absolute; both runners track it")
     licence: str = Field(description="licence of the data, kept with the tables")
     chunking: Chunking | None = Field(None, description="null: texts are kept whole")
-
-    @field_validator("path")
-    @classmethod
-    def _is_no_pattern(cls, value: str) -> str:
-        if "{" in value or "}" in value:
-            raise ValueError("must not hold braces, which are a wildcard to Snakemake; rename the folder")
-        return value
 
 
 class RagRouter(Source):
