@@ -109,6 +109,15 @@ def test_a_query_is_asked_once_for_all_processes_and_replayed_without_the_server
     )
 
 
+def test_many_queries_are_asked_for_together_and_then_found_in_the_ledger(stub: Stub) -> None:
+    embedder = of(stub)
+    embedder.prepare([*TEXTS, QUERY, QUERY])
+    assert sorted(request["input"] for request in stub.requests) == sorted([text] for text in [*TEXTS, QUERY])
+    stub.behave = lambda _: with_json({}, 500)
+    assert [embedder.dense(text) for text in TEXTS] == [unit(vector(text)) for text in TEXTS]
+    of(stub).prepare(TEXTS)
+
+
 def test_a_refused_query_is_not_recorded(stub: Stub, ledger: Ledger) -> None:
     stub.behave = lambda body: embeddings(body, [[1.0]])
     with pytest.raises(ArenaError):

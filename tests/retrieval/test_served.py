@@ -1,13 +1,17 @@
 """The stages up to calibration with an embedder and a reranker behind endpoints."""
 
+import hashlib
 import math
+import subprocess
+import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from rag_arena import artifacts, layout
-from tests.project import CORPUS, OVERRIDES, QUESTIONS, Project
-from tests.servedstub import DIMENSIONS, logit, served, vector
+from tests.project import CORPUS, OVERRIDES, PROCESS, QUESTIONS, Project
+from tests.servedstub import DIMENSIONS, logit, served, served_embedder, served_reranker, vector
 from tests.stub import Stub, with_json
 
 MODES = ("dense", "hybrid_rerank")
@@ -64,3 +68,30 @@ def test_every_stage_again_asks_no_server(stages: Project, stub: Stub) -> None:
     assert len(stub.requests) == asked
     assert {mode: _hits(stages, mode) for mode in MODES} == before
     assert not (stages.folder / layout.INDEX_PARTS).exists()
+
+
+def test_an_index_that_was_killed_goes_on_where_it_stopped(project: Project, stub: Stub) -> None:
+    rows = [{"doc_id": f"d{i:02}", "title": "", "text": f"text {i}", "metadata": ()} for i in range(64)]
+    project.write("data/corpus.parquet", artifacts.CORPUS, rows)
+    project.change({"embedder": served_embedder(stub.url, batch_size=1), "reranker": served_reranker(stub.url)})
+    stub.behave = served
+    project.ok("index")
+    whole = (project.folder / layout.INDEX).read_bytes()
+    (project.folder / layout.INDEX).unlink()
+    stub.behave = lambda body: replace(served(body), pause_s=0.05)
+    parts = project.folder / layout.INDEX_PARTS
+    process = subprocess.Popen([*PROCESS, "index"], cwd=project.folder, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    while not list(parts.glob("*.parquet")):
+        assert process.poll() is None
+        time.sleep(0.01)
+    process.kill()
+    process.wait()
+    pieces = [artifacts.read(file, artifacts.VECTORS) for file in parts.glob("*.parquet")]
+    kept = {digest for piece in pieces for digest in piece["text_sha256"].to_pylist()}
+    stub.behave = served
+    stub.requests.clear()
+    project.ok("index")
+    asked = {hashlib.sha256(text.encode()).hexdigest() for request in stub.requests for text in request["input"]}
+    assert 0 < len(kept) < len(rows)
+    assert asked.isdisjoint(kept)
+    assert (project.folder / layout.INDEX).read_bytes() == whole

@@ -72,6 +72,9 @@ class Embedder(Protocol):
     def documents(self, groups: Iterable[Sequence[str]]) -> Iterator[list[Embedded]]:
         """The vectors of each group's texts, group by group."""
 
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Make ready for many queries, where that is faster together."""
+
     def dense(self, text: str) -> Floats:
         """Unit vector of a query, shape (d,); a function of its text alone."""
 

@@ -37,6 +37,9 @@ class Flag:
         """Group by group."""
         return map(self._embedded, groups)
 
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Nothing: queries are embedded one by one."""
+
     def dense(self, text: str) -> Floats:
         """The first token's last hidden state, normalised: shape (1024,) for bge-m3."""
         vector: Floats = self._query(text).dense

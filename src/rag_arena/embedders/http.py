@@ -43,6 +43,10 @@ class Http:
             vectors = [vector for reply in self._model.ask_all(requests) for vector in reply]
             yield [Embedded(vector, self._bm25.document(text)) for vector, text in zip(vectors, texts, strict=True)]
 
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Ask for queries that the ledger does not hold, several requests under way at once."""
+        self._model.ask_ahead(self._question([query], self._params.query_prefix) for query in dict.fromkeys(queries))
+
     def sparse_query(self, text: str) -> Any:
         """BM25 weights: one per term."""
         return self._bm25.query(text)

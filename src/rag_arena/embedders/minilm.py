@@ -50,6 +50,9 @@ class MiniLm:
         for texts in groups:
             yield [Embedded(self.dense(text), self._bm25.document(text)) for text in texts]
 
+    def prepare(self, queries: Sequence[str]) -> None:
+        """Nothing: queries are embedded one by one."""
+
     def dense(self, text: str) -> Floats:
         """Mean of the token vectors, normalised: shape (384,)."""
         pooled = self._hidden(text).mean(axis=0)

@@ -3,8 +3,10 @@
 import asyncio
 import json
 import os
+import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 import httpx2
@@ -79,7 +81,7 @@ async def exchange(request: httpx2.Request, service: Service, transport: Transpo
 async def _once(request: httpx2.Request, service: Service, deadline_s: float, secret: str) -> str:
     url = str(request.url.copy_with(query=None))
     try:
-        async with asyncio.timeout(deadline_s), httpx2.AsyncClient(timeout=None) as client:
+        async with asyncio.timeout(deadline_s), httpx2.AsyncClient(timeout=None, verify=_trusted()) as client:
             response = await client.send(request)
     except TimeoutError as error:
         raise PassingError(f"{url}: no complete reply within {deadline_s:g} s; {service.late}") from error
@@ -104,6 +106,12 @@ async def _once(request: httpx2.Request, service: Service, deadline_s: float, se
     except (ValueError, KeyError, TypeError, AttributeError) as error:
         raise ArenaError(f"{url}: 200 without {service.wanted} ({error}): {said}") from error
     return canonical(reply).encode("utf-8", "replace").decode()  # texts may be cut in the middle of an emoji
+
+
+@lru_cache
+def _trusted() -> ssl.SSLContext:
+    """The certificates to trust; reading them anew for every request would take longer than many requests."""
+    return httpx2.create_ssl_context()
 
 
 def _agent() -> str:

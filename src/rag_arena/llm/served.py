@@ -6,7 +6,6 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
 from typing import Any
 
 import httpx2
@@ -39,6 +38,7 @@ class ServedModel:
         self._path = path
         self._wanted = wanted
         self._threads = ThreadPoolExecutor(transport.max_concurrency)
+        self._ledger = Ledger(default_path())
 
     def ask(self, body: Body, read: Reader) -> Any:
         """What a reply holds; from the ledger if the same was asked before, else kept there.
@@ -47,17 +47,16 @@ class ServedModel:
             EndpointError: nobody answers, there is no key, or every request is refused alike.
             ArenaError: this request failed after all retries, or its reply cannot be read.
         """
-        identity = canonical({"base_url": self._base_url, "model": self._params.model})
-        request = canonical({"path": self._path, **body})
-        key = call_key(identity, request)
-        entry = self._ledger.get(key)
-        if entry is None:
-            start = time.perf_counter()
-            reply = self._threads.submit(self._send, body, read).result()
-            usage = json.loads(reply).get("usage") or {} if reply.startswith("{") else {}
-            tokens = int(usage.get("prompt_tokens") or usage.get("total_tokens") or 0)
-            entry = self._ledger.put(Entry(key, identity, request, reply, tokens, 0, time.perf_counter() - start))
-        return read(json.loads(entry.reply))
+        return self._threads.submit(self._recorded, body, read).result()
+
+    def ask_ahead(self, questions: Iterable[tuple[Body, Reader]]) -> None:
+        """Ask what is not in the ledger yet, several at once, so that `ask` finds it there.
+
+        Raises:
+            ArenaError: as `ask`.
+        """
+        for _ in self._threads.map(lambda question: self._recorded(*question), questions):
+            pass
 
     def ask_all(self, questions: Iterable[tuple[Body, Reader]]) -> Iterator[Any]:
         """What each reply holds, in order; several requests are under way at once, and none is kept.
@@ -66,6 +65,19 @@ class ServedModel:
             ArenaError: as `ask`.
         """
         yield from self._threads.map(lambda question: question[1](json.loads(self._send(*question))), questions)
+
+    def _recorded(self, body: Body, read: Reader) -> Any:
+        identity = canonical({"base_url": self._base_url, "model": self._params.model})
+        request = canonical({"path": self._path, **body})
+        key = call_key(identity, request)
+        entry = self._ledger.get(key)
+        if entry is None:
+            start = time.perf_counter()
+            reply = self._send(body, read)
+            usage = json.loads(reply).get("usage") or {} if reply.startswith("{") else {}
+            tokens = int(usage.get("prompt_tokens") or usage.get("total_tokens") or 0)
+            entry = self._ledger.put(Entry(key, identity, request, reply, tokens, 0, time.perf_counter() - start))
+        return read(json.loads(entry.reply))
 
     def _send(self, body: Body, read: Reader) -> str:
         url, variable = self._base_url + self._path, self._params.api_key_env
@@ -81,7 +93,3 @@ class ServedModel:
             f"raise served.deadline_s or lower {self._section}.batch_size",
         )
         return asyncio.run(exchange(httpx2.Request("POST", url, json=body), service, self._transport, secret))
-
-    @cached_property
-    def _ledger(self) -> Ledger:
-        return Ledger(default_path())

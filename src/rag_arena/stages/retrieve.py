@@ -19,9 +19,11 @@ def open_retrievers(params: Params, corpus: pa.Table, index: pa.Table) -> Retrie
 
 def retrieve(mode: str, params: Params, corpus: pa.Table, index: pa.Table, questions: pa.Table) -> tuple[pa.Table, pa.Table]:
     """Hits and seconds per question. Every question is asked, not the sample alone: retrieval can be judged on all of them."""
-    retriever = open_retrievers(params, corpus, index).of(mode)
+    opened = open_retrievers(params, corpus, index)
+    retriever = opened.of(mode)
     depth = params.retrieval.mode(mode).candidates
     hits, timings = [], []
+    opened.embedder.prepare(questions["question"].to_pylist())
     for row in track(f"retrieve {mode}", questions.to_pylist(), questions.num_rows):
         start = time.perf_counter()
         found = retriever.search(row["question"], depth, where=tuple(row["where"]))
