@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from rag_arena import artifacts, embedders, rerankers
+from rag_arena import artifacts, embedders, layout, rerankers
 from rag_arena.embedders.checkpoints import Folder
 from rag_arena.embedders.flag import Flag
 from rag_arena.errors import ArenaError
@@ -19,6 +19,7 @@ from rag_arena.retrieval.index import join
 from rag_arena.retrieval.store import open_store
 from rag_arena.stages.index import index
 from tests import tinymodels
+from tests.project import CORPUS, OVERRIDES, QUESTIONS
 
 pytest.importorskip("FlagEmbedding", reason="`make setup-flag` installs it")
 
@@ -192,6 +193,23 @@ def test_the_sparse_lane_ranks_by_the_product_of_learnt_weights(embedding_model)
         wanted[document.doc_id] = sum(w * held.get(token, 0) for token, w in zip(query.indices, query.values, strict=True))
     found = open_store(Store(backend="local"), joined).sparse(query.indices, query.values, 3, frozenset())
     assert dict(found) == pytest.approx({name: score for name, score in wanted.items() if score}, rel=1e-5)
+
+
+def test_the_stages_run_with_both_models(project, embedding_model, reranking_model):
+    chosen = [override for override in OVERRIDES if not override.startswith("retrieval=")]
+    embed = ("embedder=bge_m3", f"embedder.model={embedding_model}", "embedder.max_tokens=32")
+    rerank = ("reranker=bge_reranker", f"reranker.model={reranking_model}", "reranker.max_tokens=64")
+    project.ok("compose", *chosen, "retrieval=[hybrid_rerank]", *embed, *rerank)
+    for command in (("index",), ("retrieve", "hybrid_rerank"), ("calibrate", "hybrid_rerank")):
+        project.ok(*command)
+    reranker = cross_encoder_of(reranking_model, max_tokens=64, batch_size=1)
+    texts = {row["doc_id"]: f"{row['title']}\n{row['text']}" for row in CORPUS}
+    questions = {question_id: text for question_id, text, *_ in QUESTIONS}
+    hits = project.read(str(layout.hits("hybrid_rerank")), artifacts.HITS)
+    assert hits
+    for hit in hits:
+        [score] = reranker.scores(questions[hit["question_id"]], [texts[hit["doc_id"]]])
+        assert hit["score"] == pytest.approx(1 / (1 + np.exp(-score)))
 
 
 # Who computes
