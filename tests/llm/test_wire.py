@@ -216,6 +216,12 @@ def test_refused_log_probabilities_are_not_taken_for_a_refused_key(
 # The probe
 
 
+def test_a_key_that_a_server_echoes_is_not_shown(configured: Callable[..., Llm], stub: Stub) -> None:
+    llm = configured(GROQ)
+    stub.behave = lambda _: with_json({"error": {"message": f"Bearer {GROQ.key} may not ask this"}}, 400)
+    assert probed(llm, "reply") == [f"{stub.url}: 400 Bearer *** may not ask this"]
+
+
 def probed(llm: Llm, *questions: str) -> list[str]:
     """What the probe says of each question, well or ill."""
     said = []

@@ -12,6 +12,7 @@ import openai
 
 from rag_arena.errors import ArenaError
 from rag_arena.llm.client import key_of, raw_tokens_of, request_settings
+from rag_arena.llm.ledger import SECRET_LENGTH
 from rag_arena.llm.reasoning import opens_thought, split_reasoning
 from rag_arena.llm.refusals import explain, other_limit, other_shapes
 from rag_arena.llm.verdicts import from_words, in_shape
@@ -89,7 +90,7 @@ class Probe:
         except openai.NotFoundError as error:
             raise ArenaError(f"{self._url}: has no /completions; {instead}") from error
         except openai.OpenAIError as error:
-            raise explain(error, self._endpoint, self._section) from error
+            raise self._explained(error) from error
         if not tokens or not tokens[0].alternatives:
             raise ArenaError(f"{self._url}: its /completions gives no likeliest tokens; {instead}")
         return f"/completions gives the {len(tokens[0].alternatives)} likeliest tokens"
@@ -123,7 +124,7 @@ class Probe:
         except openai.NotFoundError as error:
             raise self._absent(error) from error
         except openai.OpenAIError as error:
-            raise explain(error, self._endpoint, self._section) from error
+            raise self._explained(error) from error
         except ValueError:  # 200, said to be JSON, and not
             completion = None
         if not getattr(completion, "choices", None):
@@ -144,7 +145,12 @@ class Probe:
             return ArenaError(f"{self._url}: has no model {model!r}; set {self._key}.model; the nearest it has: {nearest}")
         if not names and self._models(f"{self._url}/v1") is not None:
             return ArenaError(f"{self._url}: 404; set {self._key}.base_url to {self._url}/v1")
-        return explain(error, self._endpoint, self._section)
+        return self._explained(error)
+
+    def _explained(self, error: openai.OpenAIError) -> ArenaError:
+        """What a server says, without the key: some echo it in their errors."""
+        said, key = str(explain(error, self._endpoint, self._section)), key_of(self._endpoint)
+        return ArenaError(said.replace(key, "***") if len(key) >= SECRET_LENGTH else said)
 
     def _models(self, url: str) -> list[dict[str, Any]] | None:
         """The entries of the server's list of models; None where it gives no such list."""
