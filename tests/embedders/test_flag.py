@@ -212,6 +212,16 @@ def test_the_stages_run_with_both_models(project, embedding_model, reranking_mod
         assert hit["score"] == pytest.approx(1 / (1 + np.exp(-score)))
 
 
+def test_weights_that_were_saved_by_torch_alone_are_loaded_too(embedder, copied):
+    """bge-m3 is published so: pytorch_model.bin, and no safetensors."""
+    import torch
+    from safetensors.torch import load_file
+
+    torch.save(load_file(copied / "model.safetensors"), copied / "pytorch_model.bin")
+    (copied / "model.safetensors").unlink()
+    assert flag_of(copied).dense(QUERY).tobytes() == embedder.dense(QUERY).tobytes()
+
+
 # Who computes
 
 
@@ -320,6 +330,22 @@ def test_a_name_that_is_no_folder_and_that_the_hub_does_not_give_is_refused(monk
     monkeypatch.setattr("huggingface_hub.constants.HF_HUB_CACHE", str(tmp_path))
     message = refusal(model="BAAI/bge-m3")
     assert message.startswith("embedder.model: BAAI/bge-m3 is no folder, and the Hugging Face Hub does not give it (")
+
+
+def test_of_the_hub_only_what_is_loaded_is_fetched(monkeypatch, copied):
+    from huggingface_hub.utils import filter_repo_objects
+
+    published = ["README.md", "1_Pooling/config.json", "imgs/bm25.jpg", "onnx/config.json", "onnx/model.onnx_data", "long.jpg"]
+    wanted = ["config.json", "tokenizer.json", "sentencepiece.bpe.model", "pytorch_model.bin", "sparse_linear.pt"]
+
+    def fetched(name, revision, allow_patterns, ignore_patterns):
+        assert (name, revision) == ("BAAI/bge-m3", "main")
+        kept = filter_repo_objects([*published, *wanted], allow_patterns=allow_patterns, ignore_patterns=ignore_patterns)
+        assert list(kept) == wanted
+        return str(copied)
+
+    monkeypatch.setattr("huggingface_hub.snapshot_download", fetched)
+    assert flag_of("BAAI/bge-m3").dense(QUERY).shape == (32,)
 
 
 def test_a_name_that_could_be_neither_is_refused():
