@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -350,6 +351,15 @@ def test_of_the_hub_only_what_is_loaded_is_fetched(monkeypatch, copied):
 
 def test_a_name_that_could_be_neither_is_refused():
     assert refusal("models/of/mine").startswith("embedder.model: models/of/mine is no folder, and the Hugging Face Hub does not")
+
+
+@pytest.mark.parametrize("module", ["FlagEmbedding", "torch", "transformers.utils"])
+def test_packages_that_do_not_go_together_are_told(embedding_model, monkeypatch, module):
+    embedder = flag_of(embedding_model)
+    monkeypatch.setitem(sys.modules, module, None)
+    told = r"^FlagEmbedding cannot be imported \(.+\); `make setup-flag` installs versions that go together$"
+    with pytest.raises(ArenaError, match=told):
+        embedder.dense(QUERY)
 
 
 def test_packages_that_are_not_installed_are_named(embedding_model, monkeypatch):

@@ -59,12 +59,16 @@ class Folder:
         """Load the model in here.
 
         Raises:
-            ArenaError: the device is not there, or the files do not hold the model.
+            ArenaError: the packages do not go together, the device is not there, or the files do not hold the model.
         """
-        import torch
-        from safetensors import SafetensorError
-        from transformers.utils import logging
-
+        try:
+            import FlagEmbedding  # noqa: F401 (what loads the model imports from it)
+            import torch
+            from safetensors import SafetensorError
+            from transformers.utils import logging
+        except (ImportError, OSError) as error:
+            mend = "`make setup-flag` installs versions that go together"
+            raise ArenaError(f"FlagEmbedding cannot be imported ({_line(error)}); {mend}") from error
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         torch.set_num_threads(self._params.threads)
