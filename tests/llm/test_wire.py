@@ -317,6 +317,18 @@ def test_an_absent_model_is_told_with_the_nearest_that_are_there(configured: Cal
     assert probed(configured(OPENAI, model="gpt-4o-mni"), "reply") == [expected]
 
 
+def test_a_list_of_models_that_holds_something_else_is_passed_over(configured: Callable[..., Llm], stub: Stub) -> None:
+    llm, well = configured(VLLM), VLLM.behaviour(stub)
+    stub.behave = lambda body: with_json({"object": "list", "data": ["a", {"name": "b"}]}) if "path" in body else well(body)
+    assert probed(llm, "context") == ["the server does not tell"]
+
+
+def test_a_reply_that_does_not_count_its_tokens_is_an_answer(configured: Callable[..., Llm], stub: Stub) -> None:
+    llm = configured(VLLM)
+    stub.behave = lambda _: with_json({**VLLM.chat("1, 2", None), "usage": {"prompt_tokens": 14, "total_tokens": 14}})
+    assert probed(llm, "reply") == [f"{VLLM.model} at {stub.url} answers"]
+
+
 def test_an_url_that_lacks_its_v1_is_told(configured: Callable[..., Llm], stub: Stub) -> None:
     root = stub.url.removesuffix("/v1")
     llm, well = configured(VLLM, base_url=root), VLLM.behaviour(stub)

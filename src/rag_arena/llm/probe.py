@@ -36,10 +36,11 @@ class Probe:
     def reply(self) -> str:
         """A short reply, with the sampling settings that every request carries."""
         most = self._endpoint.verdict_tokens
-        usage = self._ask(_COUNT, most).usage
-        if usage is not None and usage.completion_tokens > most:
-            written = f"wrote {usage.completion_tokens} tokens where {most} were the most"
-            raise ArenaError(f"{self._url}: {written}; {other_limit(self._endpoint, self._section)}")
+        written = getattr(self._ask(_COUNT, most).usage, "completion_tokens", None) or 0
+        if written > most:
+            raise ArenaError(
+                f"{self._url}: wrote {written} tokens where {most} were the most; {other_limit(self._endpoint, self._section)}"
+            )
         return f"{self._endpoint.model} at {self._url} answers"
 
     def logprobs(self) -> str:
@@ -139,7 +140,7 @@ class Probe:
     def _absent(self, error: openai.NotFoundError) -> ArenaError:
         """What is not found: the model, or the API itself under this URL."""
         model = self._endpoint.model
-        names = [m["id"] for m in self._models(self._url) or []]
+        names = [entry["id"] for entry in self._models(self._url) or []]
         if names and model not in names:
             nearest = ", ".join(difflib.get_close_matches(model, names, _NEAREST, cutoff=0))
             return ArenaError(f"{self._url}: has no model {model!r}; set {self._key}.model; the nearest it has: {nearest}")
@@ -155,7 +156,9 @@ class Probe:
     def _models(self, url: str) -> list[dict[str, Any]] | None:
         """The entries of the server's list of models; None where it gives no such list."""
         listed = self._get(f"{url}/models")
-        return (listed.get("data") or []) if listed and listed.get("object") == "list" else None
+        if not listed or listed.get("object") != "list":
+            return None
+        return [entry for entry in listed.get("data") or [] if isinstance(entry, dict) and isinstance(entry.get("id"), str)]
 
     def _get(self, url: str) -> dict[str, Any] | None:
         try:
