@@ -84,7 +84,9 @@ def _refusal(conf: Path, overrides: Sequence[str], error: Exception) -> str:
             near = _nearest_key(match[1], _config(conf, others))
         except HydraException as another:
             return _refusal(conf, others, another)
-        return f"{conf}: unknown key {match[1]}{near}"
+        return f"{conf}: unknown key {match[1]}{near}" if near else f"{conf}: {_not_chosen(match[1], _config(conf, others))}"
+    if match := re.match(r"Error parsing override '(.*?)'", said):
+        return f"{conf}: {match[1]!r} cannot be read; an override is written key=value, group=option or group=[option,option]"
     if match := re.match(r"Ambiguous value for argument '(.+?)' 1\.", said):
         return f"{conf}: {match[1]}: a list is written key=[a,b]; to compare values, `dvc exp run --queue -S {match[1]}`"
     if "Recursive interpolation" in said or "RecursionError" in said:
@@ -92,14 +94,24 @@ def _refusal(conf: Path, overrides: Sequence[str], error: Exception) -> str:
     return f"{conf}: {re.split(' To append | Config search path| See https:', said)[0]}"
 
 
+def _not_chosen(key: str, config: Any) -> str:
+    """What to do about a setting of a strategy that is not among those chosen."""
+    chosen = ",".join([*config.strategy, *config.floor, key.split(".")[1]])
+    return f"{key} belongs to a strategy that is not chosen; add strategy=[{chosen}]"
+
+
 def _nearest_key(key: str, config: Any) -> str:
+    """The end of a message about a key; empty if it belongs to a strategy that exists and is not chosen."""
     from omegaconf import DictConfig
 
-    for part in key.split("."):
+    for position, part in enumerate(key.split(".")):
         if not isinstance(config, DictConfig):
             break
         if part not in config:
-            return nearest(part, list(map(str, config)))
+            of_strategies = position == 1 and key.startswith("strategy.")
+            if of_strategies and part in strategies.known():
+                return ""
+            return nearest(part, strategies.known() if of_strategies else list(map(str, config)))
         config = config[part]
     return ", or one below it"
 

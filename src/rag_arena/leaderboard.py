@@ -9,6 +9,7 @@ from rich.table import Table
 
 from rag_arena import artifacts, layout
 from rag_arena.errors import ArenaError
+from rag_arena.records import AUTO
 
 _COLUMNS = (
     ("recall", "recall", 2),
@@ -86,14 +87,20 @@ def _gold_note(with_gold: int, planned: int) -> str:
 
 def _calibration_note() -> str:
     """Which thresholds rest on too few retrievals of one kind to be more than guesses."""
-    few: dict[str, set[str]] = {}
+    few: dict[str, str] = {}
+    names = set()
     for row in artifacts.read(layout.result("settings"), artifacts.SETTINGS).to_pylist():
-        if row["origin"] == "auto" and min(row["n_good"], row["n_bad"]) < _ENOUGH:
-            few.setdefault(f"{row['retrieval']} {row['n_good']} good and {row['n_bad']} bad", set()).add(row["strategy"])
+        scarce = min(("good", "bad"), key=lambda label: row[f"n_{label}"] or 0)
+        if row["origin"] == AUTO and row[f"n_{scarce}"] < _ENOUGH:
+            labelled = row["n_good"] + row["n_acceptable"] + row["n_bad"]
+            few[row["retrieval"]] = f"{row['retrieval']} {row[f'n_{scarce}']} {scarce} of {labelled}"
+            names.add(row["strategy"])
     if not few:
         return ""
-    names = ", ".join(sorted(set().union(*few.values())))
-    return f"Calibrated thresholds of {names} are guesses: of the labelled retrievals were in {'; in '.join(few)}."
+    return (
+        f"Calibrated thresholds of {', '.join(sorted(names))} are guesses, for want of labelled retrievals of one kind: "
+        f"{', '.join(few.values())}. Raise sample.calibration, or type numbers that `arena calibration` supports."
+    )
 
 
 def _judge_note(judge: str, rows: list[dict[str, Any]]) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 import psutil
+import pytest
 
 from tests.pipeline.workspace import create, small_dataset, stub_experiment
 from tests.stub import Stub
@@ -14,14 +15,15 @@ from tests.stub import Stub
 SWEEP = ("arena", "sweep", "strategy.self_corrective.threshold", "0.45", "0.65")
 
 
-def test_an_interrupted_sweep_leaves_no_process_and_no_queue(tmp_path: Path, server: Stub) -> None:
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_sweep_leaves_no_process_and_no_queue(tmp_path: Path, server: Stub, number: int) -> None:
     experiment = stub_experiment(server.url, small_dataset(tmp_path / "dataset"), "[self_corrective]", "[dense]")
     workspace = create(tmp_path / "project", tmp_path / "ledger.sqlite", experiment)
     sweep = subprocess.Popen(
         SWEEP, cwd=workspace.folder, env=workspace.environment(), stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     _wait_until(lambda: any("arena download" in command for command in _running(workspace.folder)))
-    sweep.send_signal(signal.SIGINT)  # to it alone, as `kill -INT` does
+    sweep.send_signal(number)  # to it alone, as `kill` does
     said = sweep.communicate(timeout=60)[1]
     assert sweep.returncode == 130, said
     assert "arena: interrupted" in said

@@ -6,9 +6,7 @@ import typer
 from rich.console import Console
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import calibrated, params_in_force
-from rag_arena.errors import ArenaError
-from rag_arena.params import nearest
+from rag_arena.cli.common import calibrated, mode_of_grid, params_in_force
 from rag_arena.records import Cell
 from rag_arena.sources import labels
 from rag_arena.wording import count
@@ -24,7 +22,7 @@ def calibration(
     from rag_arena.calibration import render
 
     params = params_in_force()
-    for name in _modes(params.grid.modes, mode):
+    for name in [mode_of_grid(params, mode)] if mode else params.grid.modes:
         cells = [Cell(strategy, name) for strategy in params.grid.strategies]
         in_force = {cell: artifacts.read(layout.resolved(cell), artifacts.RESOLVED) for cell in cells}
         render(Console(), name, params, calibrated(name), in_force)
@@ -36,7 +34,7 @@ def label(mode: Annotated[str, typer.Argument(help="the retrieval mode whose doc
     from rag_arena.stages.label import label
 
     params = params_in_force()
-    [mode] = _modes(params.grid.modes, mode)
+    mode = mode_of_grid(params, mode)
     found = label(
         params.calibration.k,
         artifacts.documents(artifacts.read(layout.CORPUS, artifacts.CORPUS)),
@@ -49,9 +47,3 @@ def label(mode: Annotated[str, typer.Argument(help="the retrieval mode whose doc
     artifacts.write(layout.LABELS, labels.text(new))
     added, empty = count(len(new) - len(old), "row"), sum(row.verdict is None for row in new)
     typer.echo(f"{layout.LABELS}: {added} added, {len(old)} kept; {empty} with an empty label, to be yes or no")
-
-
-def _modes(known: list[str], mode: str) -> list[str]:
-    if mode and mode not in known:
-        raise ArenaError(f"params.yaml: retrieval mode {mode!r} is not in the grid{nearest(mode, known)}")
-    return [mode] if mode else known

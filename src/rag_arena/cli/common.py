@@ -14,7 +14,7 @@ from rag_arena import artifacts, layout, strategies
 from rag_arena import compose as composing
 from rag_arena.errors import ArenaError
 from rag_arena.llm.ledger import Ledger, default_path
-from rag_arena.params import Llm, Params, parse, read
+from rag_arena.params import Llm, Params, nearest, parse, read
 from rag_arena.records import Cell
 from rag_arena.wording import count
 
@@ -45,6 +45,17 @@ def cell_of_grid(params: Params, strategy: str, retrieval: str) -> Cell:
     if cell not in params.cells:
         raise ArenaError(f"params.yaml: the grid has no cell {cell}; it has {', '.join(map(str, params.cells))}")
     return cell
+
+
+def mode_of_grid(params: Params, mode: str) -> str:
+    """A retrieval mode that the grid names, and that is therefore retrieved and calibrated.
+
+    Raises:
+        ArenaError: it does not name it.
+    """
+    if mode not in params.grid.modes:
+        raise ArenaError(f"params.yaml: retrieval mode {mode!r} is not in the grid{nearest(mode, params.grid.modes)}")
+    return mode
 
 
 def calibrated(mode: str) -> "Calibrated":

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from rag_arena import artifacts, layout, strategies
-from rag_arena.cli.common import calibrated, params_in_force, router, with_models
+from rag_arena.cli.common import calibrated, mode_of_grid, params_in_force, router, with_models
 from rag_arena.errors import ArenaError
 from rag_arena.metering import Call
 from rag_arena.params import NO_MODE, load, nearest
@@ -18,6 +18,7 @@ from rag_arena.records import NOT_ASKED, Cell, Document, Metadata, chunk_id
 from rag_arena.wording import count
 
 app = typer.Typer()
+_LONGEST = 100  # characters of a cell of a table that is looked at
 
 
 @app.command()
@@ -68,14 +69,17 @@ def table(
 def _cell_text(value: Any) -> str:
     if value is None:
         return "-"
-    return f"{value:.3f}" if isinstance(value, float) else escape(str(value))
+    if isinstance(value, float):
+        return f"{value:.3f}"
+    text = str(value)
+    return escape(text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…")
 
 
 @app.command()
 def ask(
     question: Annotated[str, typer.Argument(help="any question; the corpus is that of the built index")],
     strategy: Annotated[str, typer.Option(help="a strategy with settings in params.yaml")] = "vanilla",
-    retrieval: Annotated[str, typer.Option(help="a retrieval mode; none for a strategy without retrieval")] = "hybrid",
+    retrieval: Annotated[str, typer.Option(help="a retrieval mode [default: hybrid, or none if it never retrieves]")] = "",
     where: Annotated[list[str] | None, typer.Option(help="only from documents with this metadata, as column=value")] = None,
 ) -> None:
     """Answer one question and print the path it took. Example: arena ask "Who designed Hero?" --strategy corrective"""
@@ -88,6 +92,7 @@ def ask(
     if not question.strip():
         raise ArenaError("the question is empty; write it between quotes")
     params = params_in_force()
+    retrieval = retrieval or (NO_MODE if strategy in params.floor else "hybrid")
     cell = Cell(strategy, retrieval)
     corpus = artifacts.read(layout.CORPUS, artifacts.CORPUS)
     documents = artifacts.documents(corpus)
@@ -102,7 +107,12 @@ def ask(
                 corpus,
                 artifacts.read(layout.INDEX, artifacts.INDEX),
                 artifacts.table(artifacts.HITS, []),
-                resolve(cell, params, lambda: calibrated(retrieval), lambda: router(retrieval)),
+                resolve(
+                    cell,
+                    params,
+                    lambda: calibrated(mode_of_grid(params, retrieval)),
+                    lambda: router(mode_of_grid(params, retrieval)),
+                ),
             )
         ),
     )

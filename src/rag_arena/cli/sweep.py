@@ -53,13 +53,14 @@ def sweep(
 
 def _run_all() -> None:
     """Run what is queued. DVC runs it in the background and would go on when interrupted; here an interruption ends the sweep."""
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(number, signal.default_int_handler)
     try:
         _dvc("exp", "run", "--run-all", "--jobs", "1")
     except KeyboardInterrupt:
         _dvc("queue", "stop", "--kill", show=False)
         _dvc("queue", "remove", "--queued", "--failed", show=False)
-        typer.echo("\narena: interrupted; finished experiments and calls are kept", err=True)
+        typer.echo("\narena: interrupted; DVC's background is stopped, finished experiments and calls are kept", err=True)
         raise typer.Exit(130) from None
 
 
@@ -98,9 +99,14 @@ def _dvc(*arguments: str, show: bool = True) -> str:
         [sys.executable, "-m", "dvc", *arguments],
         env=environment,
         stdout=None if show else subprocess.PIPE,
+        stderr=None if show else subprocess.PIPE,
         text=True,
         check=False,
     )
+    if "Unable to acquire lock" in (done.stderr or ""):
+        left = "perhaps experiments of a sweep that was killed"
+        raise ArenaError(f".dvc: another DVC is at work in this folder, {left}; wait for it, or `dvc queue stop --kill`")
     if done.returncode:
+        sys.stderr.write(done.stderr or "")
         raise ArenaError(f"dvc {' '.join(arguments[:2])} exited with {done.returncode}; its lines above say why")
     return done.stdout or ""

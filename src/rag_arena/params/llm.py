@@ -11,7 +11,7 @@ class Endpoint(Section):
     """Who answers: everything that can change a reply."""
 
     kind: Literal["embedded", "openai"] = Field(description="embedded: SmolLM2-135M in process; openai: any compatible server")
-    model: str = Field(description="model name as the server knows it")
+    model: Annotated[str, Field(min_length=1)] = Field(description="model name as the server knows it")
     base_url: str = Field("", description="URL up to and including /v1 (openai only)")
     api_key_env: str = Field(
         "OPENAI_API_KEY", description="environment variable that holds the key; empty: the server wants none"

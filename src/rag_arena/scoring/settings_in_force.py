@@ -3,7 +3,7 @@
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from rag_arena.records import TYPED, Cell
+from rag_arena.records import TRAINED, TYPED, Cell
 
 COUNTS = ("n_good", "n_acceptable", "n_bad", "n_unlabelled")
 
@@ -14,8 +14,8 @@ def setting_rows(cell: Cell, resolved: list[dict[str, Any]], labelled: Mapping[s
     Args:
         cell: whose settings.
         resolved: rows of its resolved artifact.
-        labelled: how many calibration retrievals of its mode bear each label; null beside settings that were typed.
+        labelled: how many calibration retrievals of its mode bear each label; null beside settings that were not calibrated.
     """
     for row in resolved:
-        counts = dict.fromkeys(COUNTS) if row["origin"] == TYPED else {name: labelled[name] for name in COUNTS}
+        counts = dict.fromkeys(COUNTS) if row["origin"] in (TYPED, TRAINED) else {name: labelled[name] for name in COUNTS}
         yield {"strategy": cell.strategy, "retrieval": cell.retrieval, **row, **counts}

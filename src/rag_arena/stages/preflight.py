@@ -9,8 +9,9 @@ from rag_arena import strategies
 from rag_arena.artifacts import questions_of
 from rag_arena.errors import ArenaError
 from rag_arena.params import NO_MODE, Params, Percentile
+from rag_arena.records import AUTO, TRAINED
 from rag_arena.sources.labels import Row
-from rag_arena.stages.resolve import AUTO, TRAINED, unlabelled, unretrieved, untrained
+from rag_arena.stages.resolve import unlabelled, unretrieved, untrained
 
 
 def check_calibration(params: Params, any_gold: bool, labels: Iterable[Row]) -> None:

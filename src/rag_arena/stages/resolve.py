@@ -11,11 +11,9 @@ import pyarrow as pa
 from rag_arena import artifacts, rerankers, strategies
 from rag_arena.errors import ArenaError
 from rag_arena.params import Params, Percentile, Sigmoid
-from rag_arena.records import TYPED, Cell
+from rag_arena.records import AUTO, TRAINED, TYPED, Cell
 from rag_arena.scoring.cuts import DIGITS
 from rag_arena.stages.calibrate import RELEVANCE, Calibrated
-
-AUTO, TRAINED = "auto", "trained"
 
 
 def resolve(cell: Cell, params: Params, calibrated: Callable[[], Calibrated], router: Callable[[], pa.Table]) -> pa.Table:
