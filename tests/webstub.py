@@ -98,6 +98,7 @@ class Wiki:
     redirects: Mapping[str, str] = field(default_factory=dict)
     disambiguates: Collection[str] = ()
     in_pieces: bool = False
+    endless: bool = False  # every piece says that another follows, always the same
 
     def __call__(self, body: Body) -> Answer:
         """As action=query with titles and prop=extracts|info|pageprops replies, in formatversion 2."""
@@ -117,7 +118,7 @@ class Wiki:
             query["redirects"] = [{"from": title, "to": self.redirects[title]}]
         query["pages"] = [self._page(self.redirects.get(title, title), "excontinue" in body)]
         reply: dict[str, Any] = {"batchcomplete": True, "query": query}
-        if self.in_pieces and "excontinue" not in body:
+        if self.endless or (self.in_pieces and "excontinue" not in body):
             reply = {"continue": {"excontinue": 1, "continue": "||info|pageprops"}, "query": query}
         return sends(reply)
 

@@ -120,6 +120,12 @@ def test_a_page_that_comes_in_pieces_is_put_together(tmp_path: Path, stub: Stub,
     assert len(stub.requests) == 2 + 2 * 2
 
 
+def test_a_page_that_never_ends_is_refused(tmp_path: Path, stub: Stub, ledger: Ledger) -> None:
+    stub.behave = Wiki(PAGES, WIKI.redirects, endless=True)
+    with pytest.raises(ArenaError, match=r"continues 'Rhein' \(.*titles\.txt:2\) with the same piece for ever"):
+        read(tmp_path, stub, ledger)
+
+
 def test_the_same_titles_are_asked_for_once(tmp_path: Path, stub: Stub, ledger: Ledger) -> None:
     first = read(tmp_path, stub, ledger)
     asked = len(stub.requests)

@@ -99,7 +99,12 @@ async def _page(dataset: Wikipedia, lookups: Lookups, where: str, title: str) ->
         page |= read(reply)
         if "continue" not in reply:
             return page
-        more = {key: str(value) for key, value in reply["continue"].items()}
+        following = {key: str(value) for key, value in reply["continue"].items()}
+        if following == more:
+            raise ArenaError(
+                f"{dataset.base_url}: continues {title!r} ({where}) with the same piece for ever; the wiki is broken"
+            )
+        more = following
 
 
 def _page_of(reply: Any, named: str) -> Mapping[str, Any]:
