@@ -12,7 +12,8 @@ os.environ.update(
 MODES = config["grid"]["modes"]
 STRATEGIES = config["grid"]["strategies"]
 FLOOR = config["grid"]["floor"]
-CELLS = [f"{s}/none" for s in FLOOR] + [f"{s}/{m}" for s in STRATEGIES for m in MODES]
+RETRIEVING = [f"{s}/{m}" for s in STRATEGIES for m in MODES]
+CELLS = [f"{s}/none" for s in FLOOR] + RETRIEVING
 CALIBRATED = ["retrievals", "sigmoids", "thresholds", "candidates"]
 RUN_TABLES = ["answers", "calls", "timings"]
 SRC = "src/rag_arena"

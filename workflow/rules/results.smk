@@ -7,9 +7,7 @@ rule aggregate:
         calibrated=expand(
             "data/calibrated/{mode}/{name}.parquet", mode=MODES, name=CALIBRATED
         ),
-        resolved=[
-            f"data/resolved/{cell}.parquet" for cell in CELLS if "/none" not in cell
-        ],
+        resolved=expand("data/resolved/{cell}.parquet", cell=RETRIEVING),
         hits=expand("data/retrieved/{mode}/hits.parquet", mode=MODES),
         search_timings=expand("data/retrieved/{mode}/timings.parquet", mode=MODES),
         runs=expand("data/runs/{cell}/{name}.parquet", cell=CELLS, name=RUN_TABLES),
