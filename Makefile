@@ -61,7 +61,8 @@ check: $(READY)
 	snakefmt --check Snakefile workflow
 	snakemake --lint
 
-test: check setup-flag
+test: $(READY)
+	$(MAKE) --jobs 2 --output-sync check setup-flag
 	pytest -n 3 --dist loadfile --no-loadscope-reorder --cov --cov-report=term:skip-covered
 
 # New complete locks, for every platform, with hashes (needs `pip install uv`); the second is held to the first.

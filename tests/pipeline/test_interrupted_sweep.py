@@ -12,7 +12,7 @@ import pytest
 from tests.pipeline.workspace import create, small_dataset, stub_experiment
 from tests.stub import Stub
 
-SWEEP = ("arena", "sweep", "strategy.self_corrective.threshold", "0.45", "0.65")
+SWEEP = ("arena", "sweep", "strategy.self_corrective.threshold", "0.45")
 
 
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])

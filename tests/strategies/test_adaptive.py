@@ -111,7 +111,7 @@ def test_a_prompted_router_that_cannot_be_read_takes_the_cheapest_and_says_so(gr
 
 
 class Nothing:
-    def search(self, query: str, k: int, exclude: frozenset[str] = frozenset()) -> list[Any]:
+    def search(self, query: str, k: int, exclude: frozenset[str] = frozenset(), where: Any = ()) -> list[Any]:
         return []
 
 
