@@ -5,6 +5,7 @@ likes and cut among them, so a lane is asked for more until its last score is be
 """
 
 import tempfile
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -86,15 +87,10 @@ def _named(points: Sequence[Any], index: Index) -> Ranking:
     return best_first((index.documents[int(point.id)].doc_id, float(point.score)) for point in points)
 
 
-class QdrantStore:
-    """A collection through qdrant-client."""
+class _Lanes(ABC):
+    """The lanes of a store; how it spells a query, a sparse vector and a filter is its own."""
 
-    def __init__(self, collection: "Collection", index: Index) -> None:
-        from qdrant_client import models
-
-        self._models = models
-        self._collection = collection
-        self._index = index
+    _index: Index
 
     def dense(self, vector: Floats, k: int, exclude: frozenset[str], where: Metadata = ()) -> Ranking:
         """The k nearest by cosine."""
@@ -105,9 +101,33 @@ class QdrantStore:
         self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str], where: Metadata = ()
     ) -> Ranking:
         """The k best by lexical weights."""
-        keep = self._filter(exclude, where)
-        vector = self._models.SparseVector(indices=list(indices), values=list(values))
-        return _named(_settled(lambda n: self._query(vector, "sparse", n, keep), k), self._index)[:k] if indices else []
+        if not indices:
+            return []
+        query, keep = self._weights(indices, values), self._filter(exclude, where)
+        return _named(_settled(lambda n: self._query(query, "sparse", n, keep), k), self._index)[:k]
+
+    @abstractmethod
+    def _query(self, query: Any, using: str, limit: int, keep: Any) -> list[Any]:
+        """The points nearest to a vector of one lane, best first."""
+
+    @abstractmethod
+    def _weights(self, indices: Sequence[int], values: Sequence[float]) -> Any:
+        """A sparse vector."""
+
+    @abstractmethod
+    def _filter(self, exclude: frozenset[str], where: Metadata) -> Any:
+        """The condition that excludes documents and holds the others' metadata to what is wanted."""
+
+
+class QdrantStore(_Lanes):
+    """A collection through qdrant-client."""
+
+    def __init__(self, collection: "Collection", index: Index) -> None:
+        from qdrant_client import models
+
+        self._models = models
+        self._collection = collection
+        self._index = index
 
     def fused(
         self,
@@ -122,7 +142,7 @@ class QdrantStore:
         """Qdrant's RrfQuery over both lanes."""
         models = self._models
         keep = self._filter(exclude, where)
-        sparse = models.SparseVector(indices=list(indices), values=list(values))
+        sparse = self._weights(indices, values)
         lanes = [self._collection.prefetch(query=vector.tolist(), using="dense", limit=k, filter=keep)]
         if indices:
             lanes.append(self._collection.prefetch(query=sparse, using="sparse", limit=k, filter=keep))
@@ -132,6 +152,9 @@ class QdrantStore:
     def _query(self, query: Any, using: str, limit: int, keep: Any) -> list[Any]:
         return self._collection.query(query=query, using=using, limit=limit, query_filter=keep)
 
+    def _weights(self, indices: Sequence[int], values: Sequence[float]) -> Any:
+        return self._models.SparseVector(indices=list(indices), values=list(values))
+
     def _filter(self, exclude: frozenset[str], where: Metadata) -> Any:
         models = self._models
         rows: list[Any] = [self._index.row_of[doc_id] for doc_id in sorted(exclude)]
@@ -140,7 +163,7 @@ class QdrantStore:
         return models.Filter(must=agree, must_not=seen) if agree or seen else None
 
 
-class EdgeStore:
+class EdgeStore(_Lanes):
     """qdrant-edge on disk, in a folder that goes with the process."""
 
     def __init__(self, index: Index) -> None:
@@ -158,21 +181,6 @@ class EdgeStore:
             rows = range(start, min(start + _BATCH, len(index.documents)))
             self._shard.update(edge.UpdateOperation.upsert_points([self._point(row) for row in rows]))
 
-    def dense(self, vector: Floats, k: int, exclude: frozenset[str], where: Metadata = ()) -> Ranking:
-        """The k nearest by cosine."""
-        keep = self._filter(exclude, where)
-        query = self._edge.Query.Nearest(vector.tolist(), using="dense")
-        return _nearest(lambda n: self._query(query, n, keep), vector, self._index, k)
-
-    def sparse(
-        self, indices: Sequence[int], values: Sequence[float], k: int, exclude: frozenset[str], where: Metadata = ()
-    ) -> Ranking:
-        """The k best by lexical weights."""
-        keep = self._filter(exclude, where)
-        vector = self._edge.SparseVector(indices=list(indices), values=list(values))
-        query = self._edge.Query.Nearest(vector, using="sparse")
-        return _named(_settled(lambda n: self._query(query, n, keep), k), self._index)[:k] if indices else []
-
     def fused(
         self,
         vector: Floats,
@@ -186,7 +194,7 @@ class EdgeStore:
         """Qdrant's Fusion.Rrf over both lanes."""
         edge = self._edge
         keep = self._filter(exclude, where)
-        sparse = edge.SparseVector(indices=list(indices), values=list(values))
+        sparse = self._weights(indices, values)
         prefetches = [
             edge.Prefetch(limit=k, query=edge.Query.Nearest(vector.tolist(), using="dense"), filter=keep),
             edge.Prefetch(limit=k, query=edge.Query.Nearest(sparse, using="sparse"), filter=keep),
@@ -200,8 +208,12 @@ class EdgeStore:
         vectors = {"dense": self._index.dense[row].tolist(), "sparse": sparse}
         return self._edge.Point(id=row, vector=vectors, payload=dict(self._index.documents[row].metadata))
 
-    def _query(self, query: Any, limit: int, keep: Any) -> list[Any]:
-        return list(self._shard.query(self._edge.QueryRequest(query=query, limit=limit, filter=keep)))
+    def _query(self, query: Any, using: str, limit: int, keep: Any) -> list[Any]:
+        nearest = self._edge.Query.Nearest(query, using=using)
+        return list(self._shard.query(self._edge.QueryRequest(query=nearest, limit=limit, filter=keep)))
+
+    def _weights(self, indices: Sequence[int], values: Sequence[float]) -> Any:
+        return self._edge.SparseVector(indices=list(indices), values=list(values))
 
     def _filter(self, exclude: frozenset[str], where: Metadata) -> Any:
         edge = self._edge
