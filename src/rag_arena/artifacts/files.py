@@ -15,6 +15,7 @@ import pyarrow.parquet as pq
 
 from rag_arena.artifacts.schemas import Artifact
 from rag_arena.errors import ArenaError
+from rag_arena.wording import first_line
 
 _VERSION = "1"
 
@@ -77,7 +78,7 @@ def read(path: Path, artifact: Artifact, without: Collection[str] = ()) -> pa.Ta
         schema = file.schema_arrow
         found = file.read([name for name in schema.names if name not in without])
     except (pa.ArrowException, OSError) as error:
-        raise ArenaError(f"{path}: not a whole Parquet file ({_first_line(error)}); delete it and run again") from error
+        raise ArenaError(f"{path}: not a whole Parquet file ({first_line(error)}); delete it and run again") from error
     metadata = {k.decode(): v.decode() for k, v in (schema.metadata or {}).items()}
     name, version = metadata.get("arena.artifact"), metadata.get("arena.version")
     if name != artifact.name or version != _VERSION:
@@ -94,7 +95,3 @@ def _check(artifact: Artifact, built: pa.Table, where: str, error: type[Exceptio
             raise error(f"{where}: column {field.name} has empty values; it must not")
     if len(set(zip(*(built[column].to_pylist() for column in artifact.key), strict=True))) != built.num_rows:
         raise error(f"{where}: the key {', '.join(artifact.key)} is not unique")
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0]

@@ -14,6 +14,7 @@ from typing import Any
 
 from rag_arena.errors import ArenaError
 from rag_arena.params import Checkpoint
+from rag_arena.wording import first_line
 
 _PACKAGES = ("FlagEmbedding", "torch", "transformers")
 _READ = ("*.json", "*.model", "*.safetensors", "*.bin", "*.pt")  # of a folder, not of those below it
@@ -133,4 +134,4 @@ def _sha256(path: Path) -> str:
 
 
 def _line(error: Exception) -> str:
-    return next(iter(str(error).strip().splitlines()), type(error).__name__)[:200]
+    return first_line(error)[:200]

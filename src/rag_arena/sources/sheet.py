@@ -11,6 +11,7 @@ import pyarrow.parquet as pq
 
 from rag_arena.errors import ArenaError
 from rag_arena.sources.files import Row, objects, present, text
+from rag_arena.wording import first_line
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _OBJECTS = (".json", ".jsonl", ".ndjson")
@@ -98,6 +99,6 @@ def _parquet(path: Path, wanted: Collection[str]) -> Sheet:
         columns = file.schema_arrow.names
         table = file.read([name for name in columns if name in wanted])
     except (pa.ArrowException, OSError) as error:
-        raise ArenaError(f"{path}: not a whole Parquet file ({str(error).splitlines()[0]})") from error
+        raise ArenaError(f"{path}: not a whole Parquet file ({first_line(error)})") from error
     rows = tuple((f"{path} row {number}", row) for number, row in enumerate(table.to_pylist(), 1))
     return Sheet(path, tuple(columns), rows)
