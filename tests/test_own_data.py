@@ -105,6 +105,8 @@ def test_labels_stand_in_for_gold_documents(finished: Project, tmp_path: Path) -
     labelled.change({"strategy.self_corrective.threshold": "auto"})
     labelled.ok("calibrate", "dense")
     labelled.ok("resolve", "self_corrective", "dense")
+    rows = labelled.read("data/resolved/self_corrective/dense.parquet", artifacts.RESOLVED)
+    assert {row["origin"] for row in rows if row["key"] == "threshold"} == {"auto"}
 
 
 @pytest.mark.parametrize("command", ["download", "doctor"])

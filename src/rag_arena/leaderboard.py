@@ -90,10 +90,12 @@ def _calibration_note() -> str:
     few: dict[str, str] = {}
     names = set()
     for row in artifacts.read(layout.result("settings"), artifacts.SETTINGS).to_pylist():
-        scarce = min(("good", "bad"), key=lambda label: row[f"n_{label}"] or 0)
-        if row["origin"] == AUTO and row[f"n_{scarce}"] < _ENOUGH:
+        if row["origin"] != AUTO:
+            continue
+        number, kind = min((row["n_good"], "good"), (row["n_bad"], "bad"), key=lambda pair: pair[0])
+        if number < _ENOUGH:
             labelled = row["n_good"] + row["n_acceptable"] + row["n_bad"]
-            few[row["retrieval"]] = f"{row['retrieval']} {row[f'n_{scarce}']} {scarce} of {labelled}"
+            few[row["retrieval"]] = f"{row['retrieval']} {number} {kind} of {labelled}"
             names.add(row["strategy"])
     if not few:
         return ""
