@@ -2,11 +2,12 @@
 
 import hashlib
 import json
-import threading
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from urllib.parse import unquote
+
+from tests.stub import listening
 
 REPOSITORY, COMMIT = "Chaplain0908/RAGRouter", "c0ffee0000000000000000000000000000000000"
 
@@ -59,13 +60,8 @@ def hub(files: Mapping[str, str]) -> Iterator[str]:
             self.send_header("Content-Length", "0")
             self.end_headers()
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    try:
-        yield f"http://127.0.0.1:{server.server_port}"
-    finally:
-        server.shutdown()
-        server.server_close()
+    with listening(Handler) as url:
+        yield url
 
 
 def _etag(body: bytes) -> str:

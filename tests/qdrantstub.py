@@ -5,10 +5,12 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 from qdrant_client import QdrantClient, models
+
+from tests.stub import listening
 
 Body = dict[str, Any]
 VERSION = "1.20.0"
@@ -138,13 +140,6 @@ def serve_qdrant() -> Iterator[QdrantStub]:
         def log_message(self, *_: object) -> None:
             """Silent."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    stub = QdrantStub(f"http://127.0.0.1:{server.server_address[1]}")
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
-    thread.start()
-    try:
+    with listening(Handler) as url:
+        stub = QdrantStub(url)
         yield stub
-    finally:
-        server.shutdown()
-        server.server_close()

@@ -165,8 +165,22 @@ class Stub:
 
 
 @contextmanager
+def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
+    """The URL of a server on a free loopback port."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
+    server.daemon_threads = True
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        server.server_close()
+
+
+@contextmanager
 def serve(behave: Callable[[Body], Answer] = sensible) -> Iterator[Stub]:
-    """A server on a free loopback port."""
+    """A server that behaves as told."""
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -206,14 +220,7 @@ def serve(behave: Callable[[Body], Answer] = sensible) -> Iterator[Stub]:
         def log_message(self, *_: object) -> None:
             """Silent."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    server.daemon_threads = True
-    stub = Stub(f"http://127.0.0.1:{server.server_address[1]}/v1")
-    stub.behave = behave
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
-    thread.start()
-    try:
+    with listening(Handler) as url:
+        stub = Stub(f"{url}/v1")
+        stub.behave = behave
         yield stub
-    finally:
-        server.shutdown()
-        server.server_close()
