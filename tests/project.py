@@ -219,5 +219,6 @@ def create(folder: Path) -> Project:
     untrained = artifacts.table(artifacts.ROUTER, [])
     artifacts.write(folder / layout.router("dense", "router"), untrained)
     for cell in (Cell(strategy, "dense") for strategy in params.grid.strategies):
-        artifacts.write(folder / layout.resolved(cell), resolve(cell, params, lambda: calibrated, lambda: untrained))
+        settings = resolve(cell, params, lambda name: getattr(calibrated, name), lambda: untrained)
+        artifacts.write(folder / layout.resolved(cell), settings)
     return made

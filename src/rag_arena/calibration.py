@@ -11,8 +11,8 @@ from rich.table import Table
 
 from rag_arena import strategies
 from rag_arena.params import Params, Sigmoid
-from rag_arena.records import Cell
-from rag_arena.stages.calibrate import RELEVANCE, SCORERS, Calibrated, corrected
+from rag_arena.records import RELEVANCE, SCORERS, Cell
+from rag_arena.stages.calibrate import Calibrated, corrected
 
 _WIDTH = 118
 _COSTS = ("gain_widen", "documents_widen", "characters_widen", "gain_other_lane", "documents_other_lane", "characters_other_lane")

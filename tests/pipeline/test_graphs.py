@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterator
 from typing import Any
 
+import grimp
 import pytest
 import yaml
 
@@ -84,6 +85,23 @@ def test_every_parameter_reaches_exactly_its_stages(workspace: Workspace, declar
     assert found == expected
 
 
+# Changes no artifact, or reaches a stage as the values of its parameters.
+NOT_CODE = {"concurrency", "errors", "layout", "params", "progress", "wording"}
+NEVER_CALLED = {"embedders", "rerankers", "retrieval"}  # by the floor, which retrieves nothing
+
+
+def test_every_module_that_a_stage_imports_is_declared(declared: dict[str, Stage]) -> None:
+    imports = grimp.build_graph("rag_arena")
+    undeclared = {}
+    for name, stage in declared.items():
+        own = {_module(dep) for dep in stage.deps if dep.startswith("src/") and dep.endswith(".py")}
+        run = {module for module in own if not (name.startswith("resolve") and module.endswith(".graph"))}  # settings alone
+        reached = own.union(*map(imports.find_upstream_modules, run)) - {"rag_arena"}
+        excused = NOT_CODE | (NEVER_CALLED if name.startswith("run_floor") else set())
+        undeclared[name] = sorted(module for module in reached - own if module.split(".")[1] not in excused)
+    assert undeclared == {name: [] for name in declared}
+
+
 def test_calibration_and_training_never_see_the_evaluation_split(declared: dict[str, Stage]) -> None:
     for stage in CALIBRATE | TRAIN:
         splits = {dep for dep in declared[stage].deps if dep.startswith("data/sample/")}
@@ -113,6 +131,10 @@ def _leaves(values: Any, prefix: str = "") -> Iterator[str]:
             yield from _leaves(value, f"{prefix}.{key}" if prefix else key)
     else:
         yield prefix
+
+
+def _module(path: str) -> str:
+    return path.removeprefix("src/").removesuffix(".py").removesuffix("/__init__").replace("/", ".")
 
 
 def _value(params: Any, key: str) -> Any:

@@ -13,7 +13,7 @@ from rag_arena.rerankers import probability
 from rag_arena.rerankers.maxsim import MaxSim
 from rag_arena.retrieval.fusion import reciprocal_rank_fusion
 from rag_arena.retrieval.index import Index
-from rag_arena.retrieval.retriever import RecordedRetriever, Retrievers, retrievers
+from rag_arena.retrieval.retriever import RecordedRetriever, Retrievers
 
 PASSAGES = {
     "Niger River": "The Niger River rises in Guinea and bends south near Timbuktu.",
@@ -215,7 +215,7 @@ def test_the_cosines_of_no_documents_are_none(built):
 
 def test_the_index_is_loaded_once_and_at_first_use(params, index):
     loads: list[str] = []
-    lazy = retrievers(params, lambda: loads.append("load") or index)
+    lazy = Retrievers(params, lambda: loads.append("load") or index, embedders.load(params.embedder, params.served))
     assert loads == []
     lazy.of("dense").search("blue", 1)
     lazy.of("sparse").search("blue", 1)

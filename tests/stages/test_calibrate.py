@@ -9,10 +9,10 @@ import pytest
 from rag_arena import artifacts, embedders, rerankers
 from rag_arena.errors import ArenaError
 from rag_arena.params import Params, Sigmoid, validate
+from rag_arena.retrieval.retriever import open_retrievers
 from rag_arena.sources.labels import Row
 from rag_arena.stages.calibrate import Calibrated, calibrate
 from rag_arena.stages.index import index
-from rag_arena.stages.retrieve import open_retrievers
 
 CORPUS = [
     {"doc_id": "d1", "title": "Rhine", "text": "The Rhine begins in the Alps.", "metadata": ()},

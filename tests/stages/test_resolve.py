@@ -59,7 +59,7 @@ def resolved(params: Params) -> Any:
     def resolving(calibration: Any = None, **settings: Any) -> dict[str, tuple[Any, str]]:
         values = params.model_dump()
         values["strategy"]["gate"] = {"max_tokens": 8, **settings}
-        table = resolve(CELL, validate(values, "test"), lambda: calibration or CALIBRATED, nobody)
+        table = resolve(CELL, validate(values, "test"), lambda name: getattr(calibration or CALIBRATED, name), nobody)
         return {row["key"]: (json.loads(row["value"]), row["origin"]) for row in table.to_pylist()}
 
     return resolving
@@ -119,7 +119,7 @@ def test_typed_settings_stay_as_they_are_and_calibration_is_not_read(params: Par
 def test_what_was_resolved_is_what_a_cell_has_in_force(params: Params) -> None:
     values = params.model_dump()
     values["strategy"]["gate"] = {"max_tokens": 8, "low": "auto", "relevance": "auto"}
-    table: pa.Table = resolve(CELL, validate(values, "test"), lambda: CALIBRATED, nobody)
+    table: pa.Table = resolve(CELL, validate(values, "test"), lambda name: getattr(CALIBRATED, name), nobody)
     assert strategies.in_force("gate", table) == Gate(max_tokens=8, low=0.4321, relevance=FITTED)
 
 

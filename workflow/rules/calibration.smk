@@ -11,8 +11,10 @@ rule calibrate:
         code=code(
             "artifacts",
             *RETRIEVAL_CODE,
-            "records.py",
-            *(f"scoring/{f}.py" for f in ("cuts", "evidence", "sigmoid")),
+            *(
+                f"scoring/{f}.py"
+                for f in ("cuts", "evidence", "first_passes", "sigmoid")
+            ),
             "sources/labels.py",
             "stages/calibrate.py",
         ),
@@ -94,8 +96,12 @@ rule resolve:
         router="data/routers/{retrieval}/router.parquet",
         code=code(
             "artifacts",
+            "embedders/__init__.py",
+            "records.py",
             "rerankers/__init__.py",
+            "scoring/cuts.py",
             "stages/resolve.py",
+            "strategies/__init__.py",
             "strategies/base.py",
         ),
         strategy="src/rag_arena/strategies/{strategy}/graph.py",

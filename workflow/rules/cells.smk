@@ -77,7 +77,7 @@ rule judge:
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
         answers="data/runs/{strategy}/{retrieval}/answers.parquet",
-        code=code(*LLM_CODE, "decisions.py", "scoring/judge.py", "stages/judge.py"),
+        code=code(*JUDGE_CODE),
     output:
         "data/judged/{strategy}/{retrieval}.parquet",
         "data/judged/{strategy}/{retrieval}.calls.parquet",
@@ -101,7 +101,7 @@ rule judge_floor:
         questions="data/questions.parquet",
         sample="data/sample/evaluation.parquet",
         answers="data/runs/{strategy}/none/answers.parquet",
-        code=code(*LLM_CODE, "decisions.py", "scoring/judge.py", "stages/judge.py"),
+        code=code(*JUDGE_CODE),
     output:
         "data/judged/{strategy}/none.parquet",
         "data/judged/{strategy}/none.calls.parquet",
@@ -124,9 +124,7 @@ rule judge_truth:
         stale=".snakemake/stale/judge_truth",
         questions="data/questions.parquet",
         sample="data/sample/calibration.parquet",
-        code=code(
-            *LLM_CODE, "scoring/answers.py", "scoring/judge.py", "stages/judge.py"
-        ),
+        code=code(*JUDGE_CODE),
     output:
         "data/judged/known_truth.parquet",
         "data/judged/known_truth.calls.parquet",

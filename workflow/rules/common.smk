@@ -25,12 +25,12 @@ wildcard_constraints:
 
 
 def code(*places):
-    """The source and prompt files below src/rag_arena that a stage depends on."""
+    """The source and prompt files below src/rag_arena that a stage depends on, each once."""
     files = []
     for place in places:
         path = Path(SRC, place)
         files += sorted(path.rglob("*")) if path.is_dir() else [path]
-    return [str(f) for f in files if f.suffix in (".py", ".md")]
+    return [str(f) for f in dict.fromkeys(files) if f.suffix in (".py", ".md")]
 
 
 def files_of(place):
@@ -65,9 +65,30 @@ def strategy_code(wildcards):
 
 
 LLM_CODE = ["artifacts", "llm", "metering.py", "records.py"]
+JUDGE_CODE = [
+    *LLM_CODE,
+    "decisions.py",
+    "scoring/answers.py",
+    "scoring/judge.py",
+    "stages/judge.py",
+]
 GRAPH_CODE = [
     "decisions.py",
     "strategies/nodes",
-    *(f"strategies/{f}.py" for f in ("base", "prompts", "sentences", "state", "steps")),
+    *(
+        f"strategies/{f}.py"
+        for f in ("__init__", "base", "prompts", "sentences", "state", "steps")
+    ),
 ]
-RETRIEVAL_CODE = ["embedders", "rerankers", "retrieval"]
+EMBEDDING_CODE = [
+    "embedders",
+    *(f"llm/{f}.py" for f in ("exchange", "ledger", "served")),
+    "records.py",
+]
+RETRIEVAL_CODE = [
+    *EMBEDDING_CODE,
+    "rerankers",
+    "retrieval",
+    "llm/lookups.py",
+    "metering.py",
+]

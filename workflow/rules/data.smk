@@ -5,8 +5,7 @@ rule download:
         dataset=files_of(config["dataset"]["path"]),
         code=code(
             "artifacts",
-            "llm/exchange.py",
-            "llm/lookups.py",
+            *(f"llm/{f}.py" for f in ("exchange", "ledger", "lookups")),
             "records.py",
             "sources",
             "stages/download.py",
@@ -29,7 +28,7 @@ rule index:
     input:
         stale=".snakemake/stale/index",
         corpus="data/corpus.parquet",
-        code=code("artifacts", "embedders", "stages/index.py"),
+        code=code("artifacts", *EMBEDDING_CODE, "stages/index.py"),
     output:
         update("data/index.parquet"),
     log:

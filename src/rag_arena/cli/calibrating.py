@@ -6,7 +6,7 @@ import typer
 from rich.console import Console
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import calibrated, mode_of_grid, params_in_force
+from rag_arena.cli.common import CALIBRATED, calibrated, mode_of_grid, params_in_force
 from rag_arena.records import Cell
 from rag_arena.sources import labels
 from rag_arena.wording import count
@@ -20,12 +20,13 @@ def calibration(
 ) -> None:
     """Print what first-pass scores are worth, and whether thresholds suit them. Example: arena calibration hybrid"""
     from rag_arena.calibration import render
+    from rag_arena.stages.calibrate import Calibrated
 
     params = params_in_force()
     for name in [mode_of_grid(params, mode)] if mode else params.grid.modes:
         cells = [Cell(strategy, name) for strategy in params.grid.strategies]
         in_force = {cell: artifacts.read(layout.resolved(cell), artifacts.RESOLVED) for cell in cells}
-        render(Console(), name, params, calibrated(name), in_force)
+        render(Console(), name, params, Calibrated(**{table: calibrated(name, table) for table in CALIBRATED}), in_force)
 
 
 @app.command()

@@ -5,7 +5,7 @@ import os
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import pyarrow as pa
 import typer
@@ -18,10 +18,13 @@ from rag_arena.params import Llm, Params, nearest, parse, read
 from rag_arena.records import Cell
 from rag_arena.wording import count
 
-if TYPE_CHECKING:
-    from rag_arena.stages.calibrate import Calibrated
-
 T = TypeVar("T")
+CALIBRATED = {
+    "retrievals": artifacts.RETRIEVALS,
+    "sigmoids": artifacts.SIGMOIDS,
+    "thresholds": artifacts.THRESHOLDS,
+    "candidates": artifacts.CANDIDATES,
+}
 _read: list[bytes] = []  # params.yaml as this process read it
 
 
@@ -58,17 +61,9 @@ def mode_of_grid(params: Params, mode: str) -> str:
     return mode
 
 
-def calibrated(mode: str) -> "Calibrated":
-    """A mode's calibration."""
-    from rag_arena.stages.calibrate import Calibrated
-
-    tables = {
-        "retrievals": artifacts.RETRIEVALS,
-        "sigmoids": artifacts.SIGMOIDS,
-        "thresholds": artifacts.THRESHOLDS,
-        "candidates": artifacts.CANDIDATES,
-    }
-    return Calibrated(**{name: artifacts.read(layout.calibrated(mode, name), artifact) for name, artifact in tables.items()})
+def calibrated(mode: str, name: str) -> pa.Table:
+    """One table of a mode's calibration."""
+    return artifacts.read(layout.calibrated(mode, name), CALIBRATED[name])
 
 
 def router(mode: str) -> pa.Table:

@@ -110,7 +110,7 @@ def ask(
                 resolve(
                     cell,
                     params,
-                    lambda: calibrated(mode_of_grid(params, retrieval)),
+                    lambda name: calibrated(mode_of_grid(params, retrieval), name),
                     lambda: router(mode_of_grid(params, retrieval)),
                 ),
             )

@@ -6,7 +6,16 @@ from typing import Annotated, Any
 import typer
 
 from rag_arena import artifacts, layout
-from rag_arena.cli.common import calibrated, cell_of_grid, params_in_force, router, save, with_model, with_models
+from rag_arena.cli.common import (
+    CALIBRATED,
+    calibrated,
+    cell_of_grid,
+    params_in_force,
+    router,
+    save,
+    with_model,
+    with_models,
+)
 from rag_arena.errors import ArenaError
 from rag_arena.llm.ledger import default_path
 from rag_arena.params import NO_MODE
@@ -104,7 +113,7 @@ def calibrate(mode: Mode) -> None:
         artifacts.read(layout.hits(mode), artifacts.HITS),
         labels.read(layout.LABELS),
     )
-    for name in ("retrievals", "sigmoids", "thresholds", "candidates"):
+    for name in CALIBRATED:
         save(layout.calibrated(mode, name), getattr(done, name))
 
 
@@ -141,7 +150,7 @@ def resolve(strategy: Strategy, mode: Mode) -> None:
 
     params = params_in_force()
     cell = cell_of_grid(params, strategy, mode)
-    save(layout.resolved(cell), resolve(cell, params, lambda: calibrated(mode), lambda: router(mode)))
+    save(layout.resolved(cell), resolve(cell, params, lambda name: calibrated(mode, name), lambda: router(mode)))
 
 
 @app.command()
@@ -231,7 +240,7 @@ def aggregate() -> None:
             mode: Retrieved(
                 artifacts.read(layout.hits(mode), artifacts.HITS),
                 artifacts.read(layout.search_timings(mode), artifacts.SEARCH_TIMINGS),
-                artifacts.read(layout.calibrated(mode, "thresholds"), artifacts.THRESHOLDS),
+                calibrated(mode, "thresholds"),
             )
             for mode in params.grid.modes
         },

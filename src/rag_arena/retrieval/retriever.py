@@ -5,6 +5,8 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
 from typing import Protocol
 
+import pyarrow as pa
+
 from rag_arena import embedders, rerankers
 from rag_arena.embedders import Embedder, Floats
 from rag_arena.metering import record_grading, record_search
@@ -12,7 +14,7 @@ from rag_arena.params import Hybrid, HybridRerank, Params, Sigmoid
 from rag_arena.records import Hit, Metadata
 from rag_arena.rerankers import Reranker
 from rag_arena.retrieval.fusion import reciprocal_rank_fusion
-from rag_arena.retrieval.index import Index
+from rag_arena.retrieval.index import Index, join
 from rag_arena.retrieval.store import Ranking, Store, open_store
 
 _NONE: frozenset[str] = frozenset()
@@ -155,9 +157,10 @@ class Retrievers:
         return found
 
 
-def retrievers(params: Params, index: Callable[[], Index]) -> Retrievers:
-    """Retrievers over an index, with the configured embedder."""
-    return Retrievers(params, index, embedders.load(params.embedder, params.served))
+def open_retrievers(params: Params, corpus: pa.Table, index: pa.Table) -> Retrievers:
+    """Retrievers over the artifacts of a dataset, with the configured embedder."""
+    embedder = embedders.load(params.embedder, params.served)
+    return Retrievers(params, lambda: join(corpus, index, embedder), embedder)
 
 
 class RecordedRetriever:

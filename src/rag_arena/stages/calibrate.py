@@ -1,7 +1,7 @@
 """calibrate: what first-pass scores are worth in one retrieval mode, on the calibration split. No model is asked."""
 
 import math
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,15 +10,12 @@ import pyarrow as pa
 from rag_arena import artifacts, layout, rerankers
 from rag_arena.params import Params, Sigmoid
 from rag_arena.progress import track
-from rag_arena.records import Document, document_of, documents_of
-from rag_arena.retrieval.retriever import Retrievers
+from rag_arena.records import COSINE, RELEVANCE, SCORERS
+from rag_arena.retrieval.retriever import open_retrievers
 from rag_arena.scoring import evidence, sigmoid
 from rag_arena.scoring.cuts import Scored, precision_recall, youden
+from rag_arena.scoring.first_passes import FirstPass, FirstPasses
 from rag_arena.sources.labels import Row, check
-from rag_arena.stages.retrieve import open_retrievers
-
-COSINE, RELEVANCE = "cosine", "relevance"
-SCORERS = (COSINE, RELEVANCE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,31 +31,6 @@ class Calibrated:
     sigmoids: pa.Table
     thresholds: pa.Table
     candidates: pa.Table
-
-
-@dataclass(frozen=True, slots=True)
-class Correction:
-    """What looking again adds to a retrieval if nothing of it is dropped: gold recall, documents and their characters."""
-
-    gain: float | None
-    documents: int
-    characters: int
-
-
-@dataclass(frozen=True, slots=True)
-class FirstPass:
-    """One question's top k: its best score by each scorer, how good it is, and what two corrections would add.
-
-    `best` is None where nothing was found. `pairs` are the scores, by scorer, of the documents whose relevance is known: what
-    the mode chose from, before anything was dropped, and the gold ones.
-    """
-
-    question_id: str
-    best: Mapping[str, float | None]
-    label: str | None
-    pairs: Sequence[tuple[Mapping[str, float], bool]]
-    widen: Correction
-    other_lane: Correction
 
 
 def calibrate(
@@ -77,7 +49,9 @@ def calibrate(
         ArenaError: a label is of a question or a document that the dataset does not have.
     """
     check(layout.LABELS, labels, set(questions["question_id"].to_pylist()), set(corpus["doc_id"].to_pylist()))
-    passes = list(_first_passes(mode, params, corpus, index, questions, sample, hits, labels))
+    measuring = FirstPasses(mode, params, open_retrievers(params, corpus, index), labels)
+    asked, found = artifacts.questions_of(questions, sample), artifacts.hits_of(hits)
+    passes = [measuring.of(q, found.get(q.question_id, [])) for q in track(f"calibrate {mode}", asked, len(asked))]
     sigmoids = {scorer: _fit(scorer, passes) for scorer in SCORERS}
     # cosines are held against a threshold as they are, the reranker's scores through the sigmoid
     scales = {COSINE: None, RELEVANCE: sigmoids[RELEVANCE][1]}
@@ -96,72 +70,6 @@ def calibrate(
             ),
         ),
     )
-
-
-def _first_passes(
-    mode: str,
-    params: Params,
-    corpus: pa.Table,
-    index: pa.Table,
-    questions: pa.Table,
-    sample: pa.Table,
-    hits: pa.Table,
-    labels: Sequence[Row],
-) -> Iterator[FirstPass]:
-    opened = open_retrievers(params, corpus, index)
-    candidates, second_lane = opened.candidates(mode), opened.second_lane(mode)
-    depth = params.retrieval.mode(mode).candidates
-    k, wide = params.calibration.k, params.calibration.k * params.calibration.widen_factor
-    said = {(row.question_id, row.doc_id): row.verdict for row in labels if row.verdict is not None}
-    found, asked = artifacts.hits_of(hits), set(sample["question_id"].to_pylist())
-    chosen = [row for row in questions.to_pylist() if row["question_id"] in asked]
-    chunks: dict[str, list[str]] = {}
-    for doc_id in corpus["doc_id"].to_pylist():
-        chunks.setdefault(document_of(doc_id), []).append(doc_id)
-    for row in track(f"calibrate {mode}", chosen, len(chosen)):
-        question_id, text, where = row["question_id"], row["question"], tuple(row["where"])
-        ranking = {hit.doc_id: hit.cosine for hit in found.get(question_id, [])}
-        own = {doc_id: verdict for (asked, doc_id), verdict in said.items() if asked == question_id}
-        said_yes = documents_of(doc_id for doc_id, verdict in own.items() if verdict)
-        gold = {*row["gold_ids"], *said_yes} - {doc_id for doc_id, verdict in own.items() if not verdict}
-        pool = {*ranking, *(hit.doc_id for hit in candidates.search(text, depth, where=where)), *own}
-        unseen = gold.difference(documents_of(pool))
-        pool |= {_nearest(opened, text, chunks[doc_id]) for doc_id in unseen}
-        truth = {i: own.get(i, document_of(i) in gold if row["gold_ids"] else None) for i in sorted(pool)}
-        scores = _scores(opened, text, list(truth), ranking)
-        top, further = list(ranking)[:k], list(ranking)[k:wide]
-        other = [hit.doc_id for hit in second_lane.search(text, wide, frozenset(top), where)]
-        yield FirstPass(
-            question_id,
-            {scorer: max((scores[doc_id][scorer] for doc_id in top), default=None) for scorer in SCORERS},
-            evidence.retrieval_label([truth[doc_id] for doc_id in top]),
-            [(scores[doc_id], known) for doc_id, known in truth.items() if known is not None],
-            _correction(further, top, gold, opened.index.document),
-            _correction(other, top, gold, opened.index.document),
-        )
-
-
-def _nearest(opened: Retrievers, question: str, doc_ids: Sequence[str]) -> str:
-    """Of a document's chunks the one most similar to the question."""
-    cosines = opened.cosines(question, doc_ids)
-    return max(zip(cosines, doc_ids, strict=True))[1]
-
-
-def _scores(
-    opened: Retrievers, question: str, doc_ids: Sequence[str], recorded: Mapping[str, float]
-) -> dict[str, dict[str, float]]:
-    """Both scores of documents; cosines as the retrieve stage recorded them where it did, since strategies read those."""
-    cosines = dict(zip(doc_ids, opened.cosines(question, doc_ids), strict=True)) | dict(recorded)
-    relevance = opened.reranker.scores(question, [opened.index.document(doc_id).full_text for doc_id in doc_ids])
-    return {d: {COSINE: cosines[d], RELEVANCE: r} for d, r in zip(doc_ids, relevance, strict=True)}
-
-
-def _correction(
-    added: Sequence[str], top: Sequence[str], gold: Collection[str], document: Callable[[str], Document]
-) -> Correction:
-    after, before = evidence.recall([*top, *added], gold), evidence.recall(top, gold)
-    gain = None if after is None or before is None else after - before
-    return Correction(gain, len(added), sum(len(document(doc_id).full_text) for doc_id in added))
 
 
 def _retrievals(scorer: str, passes: Sequence[FirstPass]) -> Iterator[dict[str, Any]]:

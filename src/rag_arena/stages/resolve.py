@@ -11,18 +11,17 @@ import pyarrow as pa
 from rag_arena import artifacts, rerankers, strategies
 from rag_arena.errors import ArenaError
 from rag_arena.params import Params, Percentile, Sigmoid
-from rag_arena.records import AUTO, TRAINED, TYPED, Cell
+from rag_arena.records import AUTO, RELEVANCE, TRAINED, TYPED, Cell
 from rag_arena.scoring.cuts import DIGITS
-from rag_arena.stages.calibrate import RELEVANCE, Calibrated
 
 
-def resolve(cell: Cell, params: Params, calibrated: Callable[[], Calibrated], router: Callable[[], pa.Table]) -> pa.Table:
+def resolve(cell: Cell, params: Params, calibrated: Callable[[str], pa.Table], router: Callable[[], pa.Table]) -> pa.Table:
     """A strategy's settings, every `auto` and `percentile` replaced by a number in four decimals, `trained` by the router.
 
     Args:
         cell: whose settings.
         params: where they are typed.
-        calibrated: reads the mode's calibration; called only if something is to be replaced.
+        calibrated: reads a table of the mode's calibration by its name; called only if something is to be replaced.
         router: reads the mode's router; called only if one is wanted.
 
     Raises:
@@ -35,12 +34,12 @@ def resolve(cell: Cell, params: Params, calibrated: Callable[[], Calibrated], ro
 
 
 class _Resolving:
-    def __init__(self, cell: Cell, settings: Any, calibrated: Callable[[], Calibrated], router: Callable[[], pa.Table]) -> None:
+    def __init__(self, cell: Cell, settings: Any, calibrated: Callable[[str], pa.Table], router: Callable[[], pa.Table]) -> None:
         self._cell = cell
         self._settings = settings
         self._calibratable = strategies.calibrated(cell.strategy)
-        self._read = calibrated
-        self._read_router = router
+        self._calibrated = calibrated
+        self._trained = router
 
     def rows(self) -> Iterator[dict[str, str]]:
         for key, typed in self._settings.model_dump(mode="json").items():
@@ -69,14 +68,14 @@ class _Resolving:
         return round(rerankers.probability(score, self._sigmoid), DIGITS)
 
     def _cut(self, key: str, scorer: str, separates: str) -> float:
-        rows = self._calibrated.thresholds.to_pylist()
+        rows = self._calibrated("thresholds").to_pylist()
         cut: float | None = next(row["cut"] for row in rows if (row["scorer"], row["separates"]) == (scorer, separates))
         if cut is None:
             raise unlabelled(self._cell, key)
         return cut
 
     def _scores(self, key: str, scorer: str) -> list[float]:
-        rows = self._calibrated.retrievals.to_pylist()
+        rows = self._calibrated("retrievals").to_pylist()
         scores = [row["best"] for row in rows if row["scorer"] == scorer and row["best"] is not None]
         if not scores:
             raise unretrieved(self._cell, key)
@@ -87,7 +86,7 @@ class _Resolving:
         typed: Sigmoid | str = self._settings.relevance
         if isinstance(typed, Sigmoid):
             return typed
-        fitted = next(row for row in self._calibrated.sigmoids.to_pylist() if row["scorer"] == RELEVANCE)
+        fitted = next(row for row in self._calibrated("sigmoids").to_pylist() if row["scorer"] == RELEVANCE)
         if fitted["tau"] is None:
             why = f"nothing can be fitted to {fitted['n_relevant']} relevant and {fitted['n_other']} other documents"
             raise _uncalibrated(
@@ -96,15 +95,11 @@ class _Resolving:
         return Sigmoid(tau=round(fitted["tau"], DIGITS), temperature=max(round(fitted["temperature"], DIGITS), 10**-DIGITS))
 
     def _router(self) -> dict[str, Any]:
-        rows = self._read_router().to_pylist()
+        rows = self._trained().to_pylist()
         if not rows:
             raise untrained(self._cell)
         columns = {"choices": "choice", "intercepts": "intercept", "coefficients": "coefficients"}
         return {name: [row[column] for row in rows] for name, column in columns.items()}
-
-    @cached_property
-    def _calibrated(self) -> Calibrated:
-        return self._read()
 
 
 def unlabelled(cell: Cell, key: str) -> ArenaError:

@@ -7,14 +7,7 @@ import pyarrow as pa
 from rag_arena import artifacts
 from rag_arena.params import Params
 from rag_arena.progress import track
-from rag_arena.retrieval.index import join
-from rag_arena.retrieval.retriever import Retrievers, retrievers
-
-
-def open_retrievers(params: Params, corpus: pa.Table, index: pa.Table) -> Retrievers:
-    """Retrievers over the artifacts of a dataset."""
-    opened = retrievers(params, lambda: join(corpus, index, opened.embedder))
-    return opened
+from rag_arena.retrieval.retriever import open_retrievers
 
 
 def retrieve(mode: str, params: Params, corpus: pa.Table, index: pa.Table, questions: pa.Table) -> tuple[pa.Table, pa.Table]:

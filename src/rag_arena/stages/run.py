@@ -18,9 +18,8 @@ from rag_arena.metering import Meter, call_rows, metered
 from rag_arena.params import NO_MODE, Params
 from rag_arena.progress import bar
 from rag_arena.records import ANSWERED, FAILED, Cell, Hit, Metadata, Question
-from rag_arena.retrieval.retriever import RecordedRetriever
+from rag_arena.retrieval.retriever import RecordedRetriever, open_retrievers
 from rag_arena.retrieval.web import WebSearch
-from rag_arena.stages.retrieve import open_retrievers
 from rag_arena.strategies.prompts import Prompts
 from rag_arena.strategies.state import State, Toolbox
 from rag_arena.strategies.steps import document
