@@ -156,6 +156,13 @@ def test_an_openai_endpoint_without_an_http_url_is_refused(params, url):
     assert message.startswith("params.yaml: llm.endpoint: base_url must start with http:// or https:// when kind is openai")
 
 
+def test_an_openai_endpoint_may_hold_no_password_and_the_refusal_does_not_show_it(params):
+    endpoint = {**params.llm.endpoint.model_dump(), "kind": "openai", "base_url": "https://me:word@api.example.org/v1"}
+    message = refusal(params, "llm.endpoint", endpoint)
+    assert message.startswith("params.yaml: llm.endpoint: base_url must not hold a password, ")
+    assert "word@" not in message
+
+
 @pytest.mark.parametrize("url", ["http://127.0.0.1:8000/v1", "https://api.example.org/v1"])
 def test_an_openai_endpoint_with_an_http_url_is_accepted(params, url):
     endpoint = {**params.llm.endpoint.model_dump(), "kind": "openai", "base_url": url}

@@ -20,6 +20,7 @@ from rag_arena.compose import drift
 from rag_arena.embedders.probe import probe as probe_embedder
 from rag_arena.errors import ArenaError
 from rag_arena.llm import embedded
+from rag_arena.llm.keys import blotted
 from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.llm.lookups import opening
 from rag_arena.llm.probe import Probe
@@ -72,9 +73,9 @@ def examine(lock: Path) -> Iterator[Finding]:
 
 def _finding(subject: str, check: Callable[[], str]) -> Finding:
     try:
-        return Finding(subject, True, check())
+        return Finding(subject, True, blotted(check()))
     except ArenaError as error:
-        return Finding(subject, False, str(error))
+        return Finding(subject, False, blotted(str(error)))
 
 
 def _packages(lock: Path) -> str:

@@ -215,7 +215,9 @@ def test_a_wrong_key_is_refused_without_being_shown(qdrant, monkeypatch):
 
 def test_a_key_that_is_not_set_is_named(qdrant, monkeypatch):
     monkeypatch.delenv("QDRANT_API_KEY", raising=False)
-    assert refusal(qdrant, api_key_env="QDRANT_API_KEY") == ": no key; set QDRANT_API_KEY, or empty store.api_key_env"
+    assert (
+        refusal(qdrant, api_key_env="QDRANT_API_KEY") == ": needs a key; set QDRANT_API_KEY, or store.api_key_env to '' for none"
+    )
     assert qdrant.asked == []
 
 

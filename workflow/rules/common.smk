@@ -82,7 +82,7 @@ GRAPH_CODE = [
 ]
 EMBEDDING_CODE = [
     "embedders",
-    *(f"llm/{f}.py" for f in ("exchange", "ledger", "served")),
+    *(f"llm/{f}.py" for f in ("exchange", "keys", "ledger", "served")),
     "records.py",
 ]
 RETRIEVAL_CODE = [

@@ -5,7 +5,7 @@ rule download:
         dataset=files_of(config["dataset"]["path"]),
         code=code(
             "artifacts",
-            *(f"llm/{f}.py" for f in ("exchange", "ledger", "lookups")),
+            *(f"llm/{f}.py" for f in ("exchange", "keys", "ledger", "lookups")),
             "records.py",
             "sources",
             "stages/download.py",

@@ -4,7 +4,6 @@
 back-off (and Retry-After) are the openai client's.
 """
 
-import os
 from collections.abc import Awaitable, Mapping, Sequence
 from dataclasses import dataclass
 from math import exp, fsum
@@ -13,8 +12,9 @@ from typing import Any, TypeVar
 import httpx2
 import openai
 
-from rag_arena.errors import ArenaError, EndpointError
+from rag_arena.errors import ArenaError
 from rag_arena.llm import embedded
+from rag_arena.llm.keys import key_from
 from rag_arena.llm.ledger import Ledger, canonical
 from rag_arena.llm.reasoning import ReasoningTransport
 from rag_arena.llm.refusals import explain
@@ -30,20 +30,17 @@ def key_of(endpoint: Endpoint) -> str:
     """The key of a server, from the environment alone; for one that wants none a word, since the openai client insists on one.
 
     Raises:
-        EndpointError: the server needs a key and its environment variable is not set.
+        EndpointError: the server needs a key, and its environment variable is not set or holds none.
     """
-    key = os.environ.get(endpoint.api_key_env, "") if endpoint.api_key_env else "none"
-    if not key:
-        mend = f"set {endpoint.api_key_env} (any word for a server without keys)"
-        raise EndpointError(f"{endpoint.base_url.rstrip('/')}: needs a key; {mend}")
-    return key
+    where, otherwise = endpoint.base_url.rstrip("/"), " (any word for a server without keys)"
+    return key_from(endpoint.api_key_env, where, otherwise) or "none"
 
 
 def connect(llm: Llm, ledger: Ledger) -> openai.AsyncOpenAI:
     """A client whose every call goes through the ledger.
 
     Raises:
-        EndpointError: the endpoint needs a key and its environment variable is not set.
+        EndpointError: as `key_of`.
     """
     endpoint, transport = llm.endpoint, llm.transport
     inner: httpx2.AsyncBaseTransport

@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import ssl
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +12,8 @@ import httpx2
 from tenacity import AsyncRetrying, RetryCallState, retry_if_exception_type, stop_after_attempt, wait_exponential
 
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.ledger import SECRET_LENGTH, canonical
+from rag_arena.llm.keys import blotted, header_from
+from rag_arena.llm.ledger import canonical
 from rag_arena.params import Transport
 
 _AGENT = "rag-arena/0.1 (comparison of retrieval strategies)"  # Wikimedia refuses clients that do not name themselves
@@ -53,7 +53,7 @@ class Service:
 
 
 async def exchange(request: httpx2.Request, service: Service, transport: Transport, secret: str) -> str:
-    """The reply to a request, as canonical JSON in which the secret is blotted out; `service.read` has accepted it.
+    """The reply to a request, as canonical JSON in which keys are blotted out; `service.read` has accepted it.
 
     Args:
         request: method, URL and content; may be sent more than once.
@@ -65,7 +65,7 @@ async def exchange(request: httpx2.Request, service: Service, transport: Transpo
         EndpointError: nobody answers, or every request is refused alike.
         ArenaError: this request failed after all retries, or its reply cannot be read.
     """
-    request.headers.update({"user-agent": _agent(), **({"authorization": f"Bearer {secret}"} if secret else {})})
+    request.headers.update({"user-agent": _agent(_shown(request)), **({"authorization": f"Bearer {secret}"} if secret else {})})
     tries = AsyncRetrying(
         retry=retry_if_exception_type(PassingError),
         stop=stop_after_attempt(1 + transport.max_retries),
@@ -73,13 +73,13 @@ async def exchange(request: httpx2.Request, service: Service, transport: Transpo
         reraise=True,
     )
     try:
-        return str(await tries(_once, request, service, transport.deadline_s, secret))
+        return str(await tries(_once, request, service, transport.deadline_s))
     except PassingError as error:
         raise ArenaError(str(error)) from error
 
 
-async def _once(request: httpx2.Request, service: Service, deadline_s: float, secret: str) -> str:
-    url = str(request.url.copy_with(query=None))
+async def _once(request: httpx2.Request, service: Service, deadline_s: float) -> str:
+    url = _shown(request)
     try:
         async with asyncio.timeout(deadline_s), httpx2.AsyncClient(timeout=None, verify=_trusted()) as client:
             response = await client.send(request)
@@ -88,8 +88,8 @@ async def _once(request: httpx2.Request, service: Service, deadline_s: float, se
     except httpx2.ConnectError as error:
         raise EndpointError(f"{url}: nobody answers ({error}); {service.silent}") from error
     except httpx2.TransportError as error:
-        raise PassingError(f"{url}: {error or type(error).__name__}") from error
-    text = response.text.replace(secret, "***") if len(secret) >= SECRET_LENGTH else response.text
+        raise PassingError(f"{url}: {blotted(str(error)) or type(error).__name__}") from error
+    text = blotted(response.text)
     said = " ".join(text[:120].split())
     if response.status_code in (401, 403):
         raise EndpointError(f"{url}: {response.status_code}; {service.forbidden}")
@@ -114,10 +114,13 @@ def _trusted() -> ssl.SSLContext:
     return httpx2.create_ssl_context()
 
 
-def _agent() -> str:
+def _shown(request: httpx2.Request) -> str:
+    return str(request.url.copy_with(query=None))
+
+
+def _agent(where: str) -> str:
     """Who asks; Wikimedia wants to know whom to write to."""
-    contact = os.environ.get("ARENA_CONTACT", "")
-    return f"{_AGENT} {contact}".strip()
+    return f"{_AGENT} {header_from('ARENA_CONTACT', where)}".strip()
 
 
 def _as_asked(state: RetryCallState) -> float:

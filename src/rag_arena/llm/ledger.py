@@ -31,7 +31,6 @@ CREATE TABLE IF NOT EXISTS calls (
     created TEXT NOT NULL DEFAULT CURRENT_TIMESTAMP
 ) WITHOUT ROWID
 """
-SECRET_LENGTH = 12  # of keys blotted out of replies; shorter ones are words for servers without keys, and may occur in any answer
 _COLUMNS = "key, endpoint, request, reply, tokens_in, tokens_out, latency_s"
 
 

@@ -13,6 +13,7 @@ from typing import Any
 import httpx2
 
 from rag_arena.llm.exchange import PassingError, Service, exchange
+from rag_arena.llm.keys import key_from
 from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical
 from rag_arena.params import Transport
 
@@ -24,7 +25,7 @@ class Site:
     """Where to ask, and what to say when it refuses.
 
     `key` is the key of params.yaml that names the site, `wanted` what a good reply holds, `read` reads one (ValueError or
-    KeyError: it has another shape).
+    KeyError: it has another shape), `api_key_env` the environment variable that holds its key, if it wants one.
     """
 
     url: str
@@ -32,7 +33,7 @@ class Site:
     wanted: str
     when_forbidden: str
     read: Callable[[Any], Any]
-    secret: str = ""
+    api_key_env: str = ""
 
 
 class Lookups:
@@ -60,7 +61,8 @@ class Lookups:
             return entry, True
         start = time.perf_counter()
         request = httpx2.Request("GET", site.url, params=dict(parameters))
-        reply = await exchange(request, _service(site), self._transport, site.secret)
+        secret = key_from(site.api_key_env, site.url, f", or {site.key.replace('base_url', 'api_key_env')} to '' for none")
+        reply = await exchange(request, _service(site), self._transport, secret)
         return self._ledger.put(Entry(key, who, asked, reply, 0, 0, time.perf_counter() - start)), False
 
 

@@ -12,7 +12,7 @@ import openai
 
 from rag_arena.errors import ArenaError
 from rag_arena.llm.client import key_of, raw_tokens_of, request_settings
-from rag_arena.llm.ledger import SECRET_LENGTH
+from rag_arena.llm.keys import blotted
 from rag_arena.llm.reasoning import opens_thought, split_reasoning
 from rag_arena.llm.refusals import explain, other_limit, other_shapes
 from rag_arena.llm.verdicts import from_words, in_shape
@@ -71,7 +71,7 @@ class Probe:
             room = f"nothing but thoughts in {self._endpoint.verdict_tokens} tokens"
             raise ArenaError(f"{self._url}: {room}; raise {self._key}.verdict_tokens, and other limits of replies as well")
         if from_words(text, _CLASSES).source == "unreadable" or (shape != "none" and not text.startswith("{")):
-            said = " ".join(text.split())[:60]
+            said = " ".join(blotted(text).split())[:60]
             mend = other_shapes(self._endpoint, self._section)
             raise ArenaError(f"{self._url}: replies {said!r} in spite of {shape}; {mend}")
         return f"{shape} is obeyed" if shape != "none" else "none asked for; a verdict in words can be read"
@@ -91,7 +91,7 @@ class Probe:
         except openai.NotFoundError as error:
             raise ArenaError(f"{self._url}: has no /completions; {instead}") from error
         except openai.OpenAIError as error:
-            raise self._explained(error) from error
+            raise explain(error, self._endpoint, self._section) from error
         if not tokens or not tokens[0].alternatives:
             raise ArenaError(f"{self._url}: its /completions gives no likeliest tokens; {instead}")
         return f"/completions gives the {len(tokens[0].alternatives)} likeliest tokens"
@@ -125,7 +125,7 @@ class Probe:
         except openai.NotFoundError as error:
             raise self._absent(error) from error
         except openai.OpenAIError as error:
-            raise self._explained(error) from error
+            raise explain(error, self._endpoint, self._section) from error
         except ValueError:  # 200, said to be JSON, and not
             completion = None
         if not getattr(completion, "choices", None):
@@ -146,12 +146,7 @@ class Probe:
             return ArenaError(f"{self._url}: has no model {model!r}; set {self._key}.model; the nearest it has: {nearest}")
         if not names and self._models(f"{self._url}/v1") is not None:
             return ArenaError(f"{self._url}: 404; set {self._key}.base_url to {self._url}/v1")
-        return self._explained(error)
-
-    def _explained(self, error: openai.OpenAIError) -> ArenaError:
-        """What a server says, without the key: some echo it in their errors."""
-        said, key = str(explain(error, self._endpoint, self._section)), key_of(self._endpoint)
-        return ArenaError(said.replace(key, "***") if len(key) >= SECRET_LENGTH else said)
+        return explain(error, self._endpoint, self._section)
 
     def _models(self, url: str) -> list[dict[str, Any]] | None:
         """The entries of the server's list of models; None where it gives no such list."""

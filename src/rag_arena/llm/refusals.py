@@ -6,6 +6,7 @@ import httpx2
 import openai
 
 from rag_arena.errors import ArenaError, EndpointError
+from rag_arena.llm.keys import blotted
 from rag_arena.llm.transport import OURS, SHORTEN
 from rag_arena.params import Endpoint
 
@@ -55,7 +56,7 @@ def _refused_key(status: int, endpoint: Endpoint, section: str) -> str:
 def _said(error: openai.APIStatusError) -> str:
     """The server's own words in one line: `message` of its error where that is a text, else the whole body."""
     inner = error.body.get("message") if isinstance(error.body, dict) else None
-    return " ".join((inner if isinstance(inner, str) and inner.strip() else str(error.message)).split())[:300]
+    return _line(inner if isinstance(inner, str) and inner.strip() else error.message)
 
 
 def explain(error: openai.OpenAIError, endpoint: Endpoint, section: str = "llm") -> ArenaError:
@@ -90,5 +91,9 @@ def explain(error: openai.OpenAIError, endpoint: Endpoint, section: str = "llm")
         cause = error.__cause__
         if isinstance(cause, httpx2.ConnectError):
             return EndpointError(f"{where}: nobody answers ({cause}); start the server or mend {section}.endpoint.base_url")
-        return ArenaError(f"{where}: {cause or error}")
-    return ArenaError(f"{where}: {' '.join(str(error).split())[:300]}")
+        return ArenaError(f"{where}: {_line(cause or error)}")
+    return ArenaError(f"{where}: {_line(error)}")
+
+
+def _line(said: object) -> str:
+    return " ".join(blotted(str(said)).split())[:300]

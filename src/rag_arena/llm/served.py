@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -10,8 +9,8 @@ from typing import Any
 
 import httpx2
 
-from rag_arena.errors import EndpointError
 from rag_arena.llm.exchange import Service, exchange
+from rag_arena.llm.keys import key_from
 from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical, default_path
 from rag_arena.params import Served, Transport
 
@@ -81,9 +80,7 @@ class ServedModel:
 
     def _send(self, body: Body, read: Reader) -> str:
         url, variable = self._base_url + self._path, self._params.api_key_env
-        secret = os.environ.get(variable, "") if variable else ""
-        if variable and not secret:
-            raise EndpointError(f"{url}: needs a key; set {variable}, or {self._section}.api_key_env to '' for none")
+        secret = key_from(variable, url, f", or {self._section}.api_key_env to '' for none")
         service = Service(
             self._wanted,
             read,

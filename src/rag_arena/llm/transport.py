@@ -11,7 +11,8 @@ from typing import Any
 import httpx2
 
 from rag_arena.errors import ArenaError, EndpointError
-from rag_arena.llm.ledger import SECRET_LENGTH, Entry, Ledger, call_key, canonical
+from rag_arena.llm.keys import blotted
+from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical
 from rag_arena.metering import Call, current_node, current_tier, record_call
 from rag_arena.params import Llm
 
@@ -101,7 +102,7 @@ class LedgerTransport(httpx2.AsyncBaseTransport):
             try:
                 async with asyncio.timeout(self._deadline_s):
                     response = await self._inner.handle_async_request(request)
-                    content = _without_key(await response.aread(), request)
+                    content = blotted((await response.aread()).decode("latin-1")).encode("latin-1")  # any byte, as it is
             except TimeoutError as error:
                 raise httpx2.ReadTimeout(f"no complete reply within {self._deadline_s:g} s", request=request) from error
             seconds = float(response.extensions.get("latency_s", time.perf_counter() - start))
@@ -138,12 +139,6 @@ def _told(error: ArenaError, request: httpx2.Request) -> httpx2.Response:
 def _prompt_length(body: dict[str, Any]) -> int:
     texts = [body["prompt"]] if "prompt" in body else [message["content"] for message in body["messages"]]
     return sum(map(len, texts))
-
-
-def _without_key(content: bytes, request: httpx2.Request) -> bytes:
-    """A body in which the request's own key is blotted out: servers echo it in errors, and errors are kept and shown."""
-    key = request.headers.get("authorization", "").removeprefix("Bearer ").encode()
-    return content.replace(key, b"***") if len(key) >= SECRET_LENGTH else content
 
 
 # What a reply is called, and what each of its choices must hold: by whether a chat or a raw text was to be completed.

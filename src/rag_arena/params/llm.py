@@ -36,6 +36,8 @@ class Endpoint(Section):
     def _has_url(self) -> "Endpoint":
         if self.kind == "openai" and not self.base_url.startswith(("http://", "https://")):
             raise ValueError("base_url must start with http:// or https:// when kind is openai")
+        if holds_password(self.base_url):
+            raise ValueError("base_url must not hold a password, which would be kept with the results; use api_key_env")
         return self
 
 

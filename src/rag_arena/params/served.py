@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from rag_arena.params.sections import Positive, Section
+from rag_arena.params.sections import Positive, Section, holds_password
 
 Named = Annotated[str, Field(min_length=1)]
 
@@ -22,6 +22,6 @@ class Served(Section):
     def _has_url(self) -> "Served":
         if not self.base_url.startswith(("http://", "https://")):
             raise ValueError("base_url must start with http:// or https://")
-        if "@" in self.base_url.partition("//")[2].partition("/")[0]:
+        if holds_password(self.base_url):
             raise ValueError("base_url must not hold a password, which would be kept with the results; use api_key_env")
         return self

@@ -1,7 +1,6 @@
 """A Qdrant server: a client that is patient, and its errors as one line."""
 
 import importlib.metadata
-import os
 import sys
 import time
 from collections.abc import Iterator
@@ -14,6 +13,7 @@ from qdrant_client.common.version_check import is_compatible
 from qdrant_client.http.exceptions import ResponseHandlingException, UnexpectedResponse
 
 from rag_arena.errors import ArenaError, EndpointError
+from rag_arena.llm.keys import blotted, key_from
 from rag_arena.params import Store
 
 _DEADLINE_S = 60
@@ -27,9 +27,7 @@ def connect(params: Store) -> QdrantClient:
     Raises:
         EndpointError: nobody answers, the key is missing or refused, or it is no Qdrant.
     """
-    key = os.environ.get(params.api_key_env, "")
-    if params.api_key_env and not key:
-        raise EndpointError(f"{params.url}: no key; set {params.api_key_env}, or empty store.api_key_env")
+    key = key_from(params.api_key_env, params.url, ", or store.api_key_env to '' for none")
     client = QdrantClient(
         params.url,
         headers={"api-key": key} if key else {},
@@ -54,15 +52,16 @@ def told(where: str) -> Iterator[None]:
     except UnexpectedResponse as error:
         if error.status_code in (401, 403):
             raise EndpointError(f"{where}: refuses the key ({error.status_code}); check store.api_key_env") from error
-        said = f"{where}: {error.status_code} {' '.join(error.content.decode('utf-8', 'replace').split())[:200]}"
+        said = f"{where}: {error.status_code} {' '.join(blotted(error.content.decode('utf-8', 'replace')).split())[:200]}"
         raise EndpointError(f"{said}; check store.url") if error.status_code == 404 else ArenaError(said) from error
     except ResourceExhaustedResponse as error:
-        raise ArenaError(f"{where}: {error}; run fewer cells at once") from error
+        raise ArenaError(f"{where}: {blotted(str(error))}; run fewer cells at once") from error
     except ResponseHandlingException as error:
         if isinstance(error.source, httpx.TimeoutException):
             raise ArenaError(f"{where}: no reply within {_DEADLINE_S} s; give the server more memory or processors") from error
         if isinstance(error.source, httpx.TransportError):
-            raise EndpointError(f"{where}: nobody answers ({error.source}); start Qdrant or mend store.url") from error
+            said = blotted(str(error.source))
+            raise EndpointError(f"{where}: nobody answers ({said}); start Qdrant or mend store.url") from error
         raise EndpointError(f"{where}: answers, but not as Qdrant does; mend store.url") from error
     except ValueError as error:
         raise EndpointError(f"{where}: answers, but not as Qdrant does; mend store.url") from error

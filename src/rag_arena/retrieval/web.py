@@ -5,7 +5,6 @@ another query.
 """
 
 import json
-import os
 
 from rag_arena.llm.ledger import Ledger
 from rag_arena.llm.lookups import Lookups, Site
@@ -36,8 +35,8 @@ class WebSearch:
             ArenaError: this request failed after all retries, or its reply cannot be read.
         """
         engine = ENGINES[kind]
-        base_url, secret = web.base_url.rstrip("/"), os.environ.get(web.api_key_env, "")
-        site = Site(base_url + engine.path, "web.base_url", "search results", engine.when_forbidden, engine.read, secret)
+        base_url, said = web.base_url.rstrip("/"), engine.when_forbidden
+        site = Site(base_url + engine.path, "web.base_url", "search results", said, engine.read, web.api_key_env)
         entry, replayed = await self._lookups.get(site, {"base_url": base_url, "engine": kind}, engine.parameters(query, k))
         record_lookup(Call(node, entry.key, entry.endpoint, entry.request, entry.reply, 0, 0, entry.latency_s, replayed))
         return _distinct(engine.read(json.loads(entry.reply)))[:k]
