@@ -196,7 +196,7 @@ def test_a_server_that_takes_too_long_is_told(qdrant, monkeypatch):
     monkeypatch.setattr(serving, "_PAUSES_S", ())
     monkeypatch.setattr(serving, "_DEADLINE_S", 1)
     never = threading.Event()
-    qdrant.refuse = lambda _: never.wait(1.5) and None
+    qdrant.refuse = lambda _: never.wait(1.5) or None
     assert refusal(qdrant) == ": no reply within 1 s; give the server more memory or processors"
 
 
