@@ -154,7 +154,7 @@ def test_the_grid_is_what_is_chosen():
         ("sample.seed.first=1", f"{CONF}: unknown key sample.seed.first"),
         ("sample={sed: 1}", f"{CONF}: unknown key sample, or one below it"),
         ("samle.seed=1 strategy=vanila", f"{CONF}/strategy: no option 'vanila'; did you mean vanilla?"),
-        ("sample.seed=1,2", f"{CONF}: sample.seed=1,2: a list is written key=[a,b]; to compare values, `dvc exp run"),
+        ("sample.seed=1,2", f"{CONF}: sample.seed=1,2: a list is written key=[a,b], a text with a comma key=\"'a,b'\" "),
         (
             "strategy.vanilla.k=${strategy.self_rag.k}",
             f"{CONF} with strategy.vanilla.k=$",
@@ -173,6 +173,12 @@ def test_the_grid_is_what_is_chosen():
         ("strategy.iterativ.k=2", f"{CONF}: unknown key strategy.iterativ.k; did you mean iterative?"),
         ("llm=same", f"{CONF} with llm=same: a value is taken from itself; give it one of its own"),
         ("+samle=1", f"{CONF} with +samle=1: unknown key samle; did you mean sample?"),
+        ("dataset=demo;", f"{CONF}/dataset: no option 'demo;'; did you mean demo?"),
+        ("retrieval=dense;", f"{CONF}/retrieval: no option 'dense;'; did you mean dense?"),
+        ("sample.seed=1;", f"{CONF} with sample.seed='1;': sample.seed: Input should be a valid integer (got '1;')"),
+        ("dataset.metadata=[größe]", f"{CONF}: 'dataset.metadata=[größe]' cannot be read; quote what is no plain word, "),
+        ("dataset.name=[1].csv", f"{CONF}: 'dataset.name=[1].csv' cannot be read; quote what is no plain word, "),
+        ("dataset={name: é}", f"{CONF}: 'dataset={{name: é}}' cannot be read; quote what is no plain word, "),
         ("sample.seed=x", f"{CONF} with sample.seed=x: sample.seed: Input should be a valid integer (got 'x')"),
         ("~store", f"{CONF} with ~store: key store is missing"),
         (
@@ -186,6 +192,35 @@ def test_an_override_that_leads_nowhere_is_refused(override, message):
     assert said.startswith(message)
     assert "search path" not in said
     assert "append" not in said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        ";",
+        "|",
+        "brück.csv",
+        "it's.csv",
+        'it\'s "ours".csv',
+        "br{ace}s.csv",
+        "a[1].csv",
+        "(1).csv",
+        "a#b=c",
+        "日本",
+        "'half",
+        "ü\\",
+        "ü\\'\\",
+    ],
+)
+def test_a_text_that_hydra_cannot_read_is_taken_as_it_stands(text):
+    assert composed(f"dataset.name={text}")["dataset"]["name"] == text
+
+
+@pytest.mark.parametrize(
+    ("override", "value"), [("name='a,b'", "a,b"), ("name=\"'[a].csv'\"", "'[a].csv'"), ("name='[a].csv'", "[a].csv")]
+)
+def test_a_text_in_quotes_is_one_text(override, value):
+    assert composed(f"dataset.{override}")["dataset"]["name"] == value
 
 
 def test_a_folder_without_configuration_is_refused(tmp_path):
@@ -212,6 +247,8 @@ def test_a_configuration_that_breaks_the_schema_is_refused(tmp_path):
         ("a: null", "b: null", ["a: None -> (absent)", "b: (absent) -> None"]),
         ("a: 1", "a: '1'", ["a: 1 -> '1'"]),
         ("{}", "{}", []),
+        ("a: {b: {c: 1, d: 2}}", "a: {e: {c: 1}}", ["a.b: {…} -> (absent)", "a.e: (absent) -> {…}"]),
+        ("a: null", "a: {b: 1}", ["a: None -> {'b': 1}"]),
         ("", "", []),
         ("", "a: 1", ["a: (absent) -> 1"]),
         ("a: 1", "", ["a: 1 -> (absent)"]),

@@ -17,7 +17,8 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
 
     Args:
         conf: the folder with config.yaml and its groups.
-        overrides: Hydra overrides such as `experiment=smoke` or `retrieval=[dense]`.
+        overrides: Hydra overrides such as `experiment=smoke` or `retrieval=[dense]`; a value that Hydra's grammar cannot read,
+            such as `brück.csv` or `;`, is a text as it stands.
 
     Raises:
         ArenaError: an override names no known option, or the result breaks the schema.
@@ -29,6 +30,7 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
     if not (conf / "config.yaml").is_file():
         raise ArenaError(f"{conf}/config.yaml: missing; run from the project's folder")
     try:
+        overrides = [_readable(override) for override in overrides]
         config = _config(conf, overrides)
         OmegaConf.resolve(config)
         missing = sorted(OmegaConf.missing_keys(config))
@@ -43,10 +45,11 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
 
 
 def differences(old: str, new: str) -> list[str]:
-    """One line per key whose value differs between two params.yaml texts, as `key: old -> new`."""
-    before, after = (dict(_flatten(_parsed(text))) for text in (old, new))
-    keys = [*before, *(k for k in after if k not in before)]
-    return [f"{k}: {_show(before, k)} -> {_show(after, k)}" for k in keys if before.get(k, _ABSENT) != after.get(k, _ABSENT)]
+    """One line per key whose value differs between two params.yaml texts, as `key: old -> new`.
+
+    A section that only one of them has is one line, with `{…}` for its keys.
+    """
+    return list(_differing(_parsed(old), _parsed(new), ""))
 
 
 def drift(conf: Path, params: Path) -> list[str]:
@@ -59,6 +62,27 @@ def drift(conf: Path, params: Path) -> list[str]:
     strategies.check(found)
     composed = compose(conf, [f"experiment={found.experiment}"])
     return differences(composed, params.read_text(encoding="utf-8"))
+
+
+def _readable(override: str) -> str:
+    """An override whose value Hydra's grammar cannot read, with that value in quotes; unless it begins as a list or a mapping."""
+    from hydra.core.override_parser.types import Quote, QuotedString
+
+    key, equals, value = override.partition("=")
+    if _is_read(override) or not (key and equals and _is_read(f"{key}=")) or value.startswith(("[", "{")):
+        return override
+    return f"{key}={QuotedString(value, Quote.single).with_quotes()}"
+
+
+def _is_read(override: str) -> bool:
+    from hydra.core.override_parser.overrides_parser import OverridesParser
+    from hydra.errors import HydraException
+
+    try:
+        OverridesParser.create().parse_override(override)
+    except HydraException:
+        return False
+    return True
 
 
 def _config(conf: Path, overrides: Sequence[str]) -> Any:
@@ -85,10 +109,15 @@ def _refusal(conf: Path, overrides: Sequence[str], error: Exception) -> str:
         except HydraException as another:
             return _refusal(conf, others, another)
         return f"{conf}: unknown key {match[1]}{near}" if near else f"{conf}: {_not_chosen(match[1], _config(conf, others))}"
-    if match := re.match(r"Error parsing override '(.*?)'", said):
-        return f"{conf}: {match[1]!r} cannot be read; an override is written key=value, group=option or group=[option,option]"
+    if unread := next((override for override in overrides if not _is_read(override)), None):
+        if re.search(r"=[\[{]", unread):
+            return f"{conf}: {unread!r} cannot be read; quote what is no plain word, key=['größe'], or a text, key=\"'[a].csv'\""
+        return f"{conf}: {unread!r} cannot be read; an override is written key=value, group=option or group=[option,option]"
     if match := re.match(r"Ambiguous value for argument '(.+?)' 1\.", said):
-        return f"{conf}: {match[1]}: a list is written key=[a,b]; to compare values, `dvc exp run --queue -S {match[1]}`"
+        return (
+            f"{conf}: {match[1]}: a list is written key=[a,b], a text with a comma key=\"'a,b'\" (in OVERRIDES key=\\\"'a,b'\\\")"
+            f"; to compare values, `dvc exp run --queue -S {match[1]}`"
+        )
     if "Recursive interpolation" in said or "RecursionError" in said:
         return f"{conf} with {' '.join(overrides)}: a value is taken from itself; give it one of its own"
     return f"{conf}: {re.split(' To append | Config search path| See https:', said)[0]}"
@@ -126,13 +155,15 @@ def _parsed(text: str) -> Any:
         return {}  # nothing to compare with
 
 
-def _flatten(values: Any, prefix: str = "") -> Iterator[tuple[str, Any]]:
-    if isinstance(values, dict) and (values or not prefix):
-        for key, value in values.items():
-            yield from _flatten(value, f"{prefix}.{key}" if prefix else str(key))
-    else:
-        yield prefix, values
+def _differing(old: Any, new: Any, key: str) -> Iterator[str]:
+    if isinstance(old, dict) and isinstance(new, dict):
+        for name in [*old, *(name for name in new if name not in old)]:
+            yield from _differing(old.get(name, _ABSENT), new.get(name, _ABSENT), f"{key}.{name}" if key else str(name))
+    elif old != new:
+        yield f"{key}: {_shown(old, new)} -> {_shown(new, old)}"
 
 
-def _show(values: dict[str, Any], key: str) -> str:
-    return repr(values[key]) if key in values else "(absent)"
+def _shown(value: Any, other: Any) -> str:
+    if value is _ABSENT:
+        return "(absent)"
+    return "{…}" if isinstance(value, dict) and other is _ABSENT else repr(value)
