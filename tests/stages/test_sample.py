@@ -1,3 +1,4 @@
+import re
 from collections import Counter
 from collections.abc import Mapping
 
@@ -150,6 +151,33 @@ def test_a_calibration_split_is_refused_when_all_questions_share_a_gold_document
         match=r"sample\.calibration asks for 1 question, but 0 share no gold document with .*sample\.calibration=0",
     ):
         draw(questions(MANY, lambda _: ["the one"]), 1, 1)
+
+
+def advised(table: pa.Table, evaluation: int, calibration: int) -> dict[str, int]:
+    """The sizes that a refusal tells to ask for."""
+    with pytest.raises(ArenaError) as refused:
+        draw(table, evaluation, calibration)
+    return {name: int(size) for name, size in re.findall(r"sample\.(\w+)=(\d+)", str(refused.value))}
+
+
+@pytest.mark.parametrize(
+    ("sizes", "evaluation", "advice"),
+    [
+        ({"single_hop": 12}, 12, {"evaluation": 6, "calibration": 6}),
+        ({"single_hop": 13}, 12, {"evaluation": 6, "calibration": 7}),
+        ({"single_hop": 20, "summary": 20}, 12, {"calibration": 28}),
+    ],
+)
+def test_a_dataset_for_which_the_calibration_split_is_too_large_is_told_sizes_that_work(sizes, evaluation, advice):
+    assert advised(questions(sizes), evaluation, 48) == advice
+    assert draw(questions(sizes), **{"evaluation": evaluation, **advice})
+
+
+def test_an_evaluation_split_with_every_gold_document_is_told_to_be_smaller():
+    pairs = questions({"single_hop": 12}, lambda question_id: [f"d{int(question_id[-2:]) // 2}"])
+    advice = advised(pairs, 12, 48)
+    assert 0 < advice["evaluation"] <= advice["calibration"]
+    assert draw(pairs, **advice)
 
 
 def test_an_empty_dataset_is_refused():

@@ -1,5 +1,6 @@
 """sample: a seeded evaluation split, balanced over question types, and a disjoint calibration split."""
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ from rag_arena.errors import ArenaError
 from rag_arena.params import Sample
 from rag_arena.records import QUESTION_TYPES, in_turn
 from rag_arena.wording import count
+
+Row = dict[str, Any]
 
 
 def sample(questions: pa.Table, params: Sample) -> tuple[pa.Table, pa.Table]:
@@ -22,25 +25,39 @@ def sample(questions: pa.Table, params: Sample) -> tuple[pa.Table, pa.Table]:
     """
     rows = sorted(questions.to_pylist(), key=lambda row: str(row["question_id"]))
     order = np.random.default_rng(params.seed).permutation(len(rows))
-    pools: dict[str, list[dict[str, Any]]] = {t: [] for t in QUESTION_TYPES}
+    pools: dict[str, list[Row]] = {t: [] for t in QUESTION_TYPES}
     for position in order:
         pools[rows[position]["question_type"]].append(rows[position])
     sizes = {t: len(pool) for t, pool in pools.items()}
 
-    evaluation = in_turn(list(pools.values()), params.evaluation)
-    _check("evaluation", evaluation, params.evaluation, "are in the dataset")
-    taken = {row["question_id"] for row in evaluation}
-    gold = {doc_id for row in evaluation for doc_id in row["gold_ids"]}
-    rest = {
-        t: [row for row in pool if row["question_id"] not in taken and gold.isdisjoint(row["gold_ids"])]
-        for t, pool in pools.items()
-    }
-    calibration = in_turn(list(rest.values()), params.calibration)
-    _check("calibration", calibration, params.calibration, "share no gold document with the evaluation split")
+    evaluation, calibration = _splits(pools, params.evaluation, params.calibration)
+    if len(evaluation) < params.evaluation:
+        raise _too_few("evaluation", params.evaluation, len(evaluation), "are in the dataset", evaluation=len(evaluation))
+    if len(calibration) < params.calibration:
+        shared = "share no gold document with the evaluation split"
+        raise _too_few("calibration", params.calibration, len(calibration), shared, **_that_work(pools, params))
     return _table(evaluation, sizes), _table(calibration, sizes)
 
 
-def _table(chosen: list[dict[str, Any]], sizes: dict[str, int]) -> pa.Table:
+def _splits(pools: Mapping[str, Sequence[Row]], evaluation: int, calibration: int) -> tuple[list[Row], list[Row]]:
+    """Both splits, of these sizes or as near to them as the pools allow."""
+    chosen = in_turn(list(pools.values()), evaluation)
+    taken = {row["question_id"] for row in chosen}
+    gold = {doc_id for row in chosen for doc_id in row["gold_ids"]}
+    rest = [[r for r in pool if r["question_id"] not in taken and gold.isdisjoint(r["gold_ids"])] for pool in pools.values()]
+    return chosen, in_turn(rest, calibration)
+
+
+def _that_work(pools: Mapping[str, Sequence[Row]], params: Sample) -> dict[str, int]:
+    """Sizes to ask for instead: the evaluation split is made smaller until as many questions are left to calibrate on."""
+    for size in range(params.evaluation, 0, -1):
+        left = len(_splits(pools, size, params.calibration)[1])
+        if left >= min(size, params.calibration):
+            return {"calibration": left} if size == params.evaluation else {"evaluation": size, "calibration": left}
+    return {"calibration": 0}
+
+
+def _table(chosen: list[Row], sizes: dict[str, int]) -> pa.Table:
     return artifacts.table(
         artifacts.SAMPLE,
         [
@@ -55,9 +72,9 @@ def _table(chosen: list[dict[str, Any]], sizes: dict[str, int]) -> pa.Table:
     )
 
 
-def _check(split: str, drawn: list[dict[str, Any]], wanted: int, what: str) -> None:
-    if len(drawn) < wanted:
-        raise ArenaError(
-            f"params.yaml: sample.{split} asks for {count(wanted, 'question')}, but {len(drawn)} {what}; "
-            f'lower it (OVERRIDES="sample.{split}={len(drawn)}" with `make run`)'
-        )
+def _too_few(split: str, wanted: int, found: int, what: str, **instead: int) -> ArenaError:
+    overrides = " ".join(f"sample.{name}={size}" for name, size in instead.items())
+    return ArenaError(
+        f"params.yaml: sample.{split} asks for {count(wanted, 'question')}, but {found} {what}; "
+        f'lower {"both" if len(instead) > 1 else "it"} (OVERRIDES="{overrides}" with `make run`)'
+    )
