@@ -133,6 +133,12 @@ def test_a_value_of_the_wrong_type_or_out_of_bounds_is_refused_with_its_key(para
     assert message.endswith(f"(got {value!r})")
 
 
+def test_one_value_in_the_place_of_a_list_is_shown_as_a_list(params):
+    assert (
+        refusal(params, "grid.modes", "dense") == "params.yaml: grid.modes: must be a list, as grid.modes=[dense] (got 'dense')"
+    )
+
+
 def test_a_key_that_is_no_text_is_refused(params):
     values = params.model_dump()
     values["sample"][1] = 2

@@ -115,7 +115,8 @@ def test_the_triples_of_2wikimultihopqa_become_hops_with_the_gold_document_of_th
     [
         ({"_id": None}, "_id or id is missing or empty"),
         ({"question": " "}, "question is missing or empty"),
-        ({"answer": None}, "answer is missing or empty"),
+        ({"answer": ""}, "answer is missing or empty"),
+        ({"answer": None}, "no answer; use the file of the dev or train set, since the test set has none"),
         ({"supporting_facts": []}, f"question {FIRST['_id']!r} has no supporting_facts; recall needs gold documents"),
         ({"supporting_facts": ["Rhine"]}, "an entry of supporting_facts is not [title, number of the sentence]"),
         ({"supporting_facts": {"title": ["Rhine"]}}, "supporting_facts is not a list"),

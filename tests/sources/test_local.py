@@ -195,6 +195,67 @@ def test_a_long_document_is_read_whole(tmp_path: Path) -> None:
     assert read(tmp_path, f'text\n"{long}"\n', "question,answer\n?,!\n").corpus[0]["text"] == long
 
 
+@pytest.mark.parametrize("suffix", ["csv", "tsv"])
+def test_ids_that_a_spreadsheet_wrote_as_decimal_numbers_are_whole_ones_and_nothing_else_is(tmp_path: Path, suffix: str) -> None:
+    documents = "doc_id,title,text\n1.0,3.0,5.0\nv1.0,,x\n1.5,,x\n"
+    questions = "question_id,question,answer,aliases,gold_ids\n2.0,4.0,6.0,7.0|8.0,1|v1.0|1.5\n3,x,x,,1.0\n"
+    mark = "," if suffix == "csv" else "\t"
+    found = read(tmp_path, documents.replace(",", mark), questions.replace(",", mark), suffix)
+    assert [row["doc_id"] for row in found.corpus] == ["1", "v1.0", "1.5"]
+    assert (found.corpus[0]["title"], found.corpus[0]["text"]) == ("3.0", "5.0")
+    first, second = found.questions
+    assert (first["question_id"], first["question"], first["answer"], first["aliases"]) == ("2", "4.0", "6.0", ["7.0", "8.0"])
+    assert (first["gold_ids"], second["gold_ids"]) == (["1", "v1.0", "1.5"], ["1"])
+
+
+def test_an_id_that_is_a_text_in_json_stays_as_it_is(tmp_path: Path) -> None:
+    asked = lines([{"question": "?", "answer": "!", "gold_ids": ["1.0"]}])
+    found = read(tmp_path, lines([{"doc_id": "1.0", "text": "x"}]), asked, "jsonl")
+    assert (found.corpus[0]["doc_id"], found.questions[0]["gold_ids"]) == ("1.0", ["1.0"])
+
+
+STRAY = 'd1,A,"Alpha is red.\nd2,B,Beta is blue.\nd3,C,Gamma is green."\n'
+HOLDS = "a cell between quotes holds"
+
+
+@pytest.mark.parametrize(
+    ("records", "told"),
+    [
+        (STRAY, f"2: {HOLDS} 2 lines with as many cells as a record; is a quote stray or missing?"),
+        (
+            f"d0,,x\n{STRAY}",
+            f"3: {HOLDS} 2 lines with as many cells as a record; is a quote stray or missing?",
+        ),
+        ('d1,,"x\nd2,,y\n"\n', f"2: {HOLDS} 1 line with as many cells as a record; is a quote stray or missing?"),
+        (
+            f'{STRAY}d4,,"Delta.\nd5,,Eta."\n',
+            f"2: {HOLDS} 2 lines with as many cells as a record; is a quote stray or missing? (2 such records in all)",
+        ),
+    ],
+)
+def test_lines_that_a_stray_quote_swallowed_are_noted(tmp_path: Path, records: str, told: str) -> None:
+    found = read(tmp_path, f"doc_id,title,text\n{records}", "question,answer\n?,!\n")
+    assert found.notes == [f"{tmp_path}/documents.csv:{told}"]
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        'doc_id,title,text\nd1,,"Of three rivers\nthe Rhine, the Elbe, the Oder\nflow north, as we know."\n',
+        'doc_id,text\nd1,"A river.\nA long one, they say."\n',
+        'doc_id,text\nd1,"A river,\r\nand a long one,\r\nthey say."\n',
+        'text\n"A river.\nA long one."\n',
+    ],
+)
+def test_a_cell_of_several_lines_of_prose_is_not_noted(tmp_path: Path, content: str) -> None:
+    assert read(tmp_path, content, "question,answer\n?,!\n").notes == []
+
+
+def test_lines_that_a_stray_quote_swallowed_are_noted_of_questions_as_well(tmp_path: Path) -> None:
+    [note] = read(tmp_path, questions='question,answer\n?,"!\nWhy?,so"\n').notes
+    assert note.startswith(f"{tmp_path}/questions.csv:2: {HOLDS} 1 line ")
+
+
 # Metadata
 
 
@@ -226,6 +287,10 @@ def test_metadata_and_filters_are_kept_in_the_order_of_their_names(tmp_path: Pat
         ({"documents": "doc_id,text\nd1,x\n,y\n"}, "documents.csv:3: column 'doc_id' is empty"),
         ({"documents": "doc_id,text\nd1,x\nd1,y\n"}, "documents.csv:3: document id 'd1' occurs twice; ids must be unique"),
         ({"documents": "doc_id,text\nd1,x\nd2,y,z\n"}, "documents.csv:3: has 3 cells instead of 2; quote cells that hold ','"),
+        (
+            {"documents": "doc_id,title,text\nd1,x\n"},
+            "documents.csv:2: has 2 cells instead of 3; an empty cell has its delimiter too",
+        ),
         ({"documents": 'doc_id,text\nd1,"x\ny"z\n'}, "documents.csv:2: not CSV (.+)"),
         ({"documents": "text,text\nx,y\n"}, "documents.csv:1: column 'text' occurs twice; rename one"),
         ({"documents": ""}, "documents.csv: empty; its first line must name the columns"),
@@ -237,6 +302,14 @@ def test_metadata_and_filters_are_kept_in_the_order_of_their_names(tmp_path: Pat
         ({"questions": "question,answer\n"}, "questions.csv: no questions; the file is empty"),
         ({"questions": "question,answer\nWhat?,\n"}, "questions.csv:2: column 'answer' is empty"),
         ({"questions": "question,answer,gold_ids\n?,!,d9\n"}, "questions.csv:2: gold document 'd9' is not among the documents"),
+        (
+            {"questions": "question,answer,gold_ids\n?,!,d1; d2\n"},
+            "questions.csv:2: gold document 'd1; d2' is not among the documents; it is several with ';' between them",
+        ),
+        (
+            {"questions": "question,answer,gold_ids\n?,!,d1;d9\n"},
+            "questions.csv:2: gold document 'd1;d9' is not among the documents$",
+        ),
         (
             {"questions": "question,answer,gold_ids\n?,!,[d1\n"},
             r"questions.csv:2: column 'gold_ids' begins with \[ and is no JSON list",
@@ -251,7 +324,7 @@ def test_metadata_and_filters_are_kept_in_the_order_of_their_names(tmp_path: Pat
         ),
         (
             {"questions": "question,answer,tenant\n?,!,\n", "filter_by": ["tenant"]},
-            "questions.csv:2: column 'tenant' is '', which no document has",
+            "questions.csv:2: column 'tenant' is empty, so that the question would find nothing",
         ),
         (
             {"questions": "question,answer,gold_ids,tenant\n?,!,d2,a\n", "filter_by": ["tenant"]},
@@ -271,6 +344,7 @@ def test_a_mistake_is_told_with_file_line_and_column(tmp_path: Path, changes: di
         ({"text": ["x"]}, "documents.jsonl:1: column 'text' holds a list, where a text should be"),
         ({"text": {"x": 1}}, "documents.jsonl:1: column 'text' holds a dict, where a text should be"),
         ({"text": None}, "documents.jsonl:1: column 'text' is empty"),
+        ({"doc_id": True, "text": "x"}, "documents.jsonl:1: column 'doc_id' holds true or false, where an id should be"),
     ],
 )
 def test_a_cell_that_is_no_text_is_refused(tmp_path: Path, row: dict[str, Any], told: str) -> None:

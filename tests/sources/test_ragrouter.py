@@ -1,3 +1,4 @@
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -225,9 +226,14 @@ def test_a_file_in_place_of_the_folder_is_refused(tmp_path):
         load(tmp_path / "Corpus.json")
 
 
-def test_utf_16_is_refused(tmp_path):
-    content = lines(CORPUS).encode("utf-16")
-    assert refusal(tmp_path, corpus=content) == "Corpus.json: byte 0 is not UTF-8; convert the file to UTF-8"
+@pytest.mark.parametrize("encoding", ["utf-16", "utf-16-be"])
+def test_utf_16_is_refused(tmp_path, encoding):
+    content = f"\ufeff{lines(CORPUS)}".encode(encoding)
+    assert refusal(tmp_path, corpus=content) == "Corpus.json: is UTF-16; convert the file to UTF-8"
+
+
+def test_a_packed_file_is_refused(tmp_path):
+    assert refusal(tmp_path, corpus=gzip.compress(lines(CORPUS).encode())) == "Corpus.json: is packed by gzip; unpack it"
 
 
 @pytest.mark.parametrize(("name", "key"), [("Corpus.json", "corpus"), ("Question.json", "questions")])
@@ -279,6 +285,13 @@ def test_a_line_that_is_no_object_is_refused(tmp_path, entry):
 )
 def test_a_document_without_id_or_text_is_refused(tmp_path, row, keys):
     assert refusal(tmp_path, corpus=lines([*CORPUS, row])) == f"Corpus.json:{len(CORPUS) + 1}: {keys} is missing or empty"
+
+
+@pytest.mark.parametrize(("value", "kind"), [(True, "bool"), (["x"], "list"), ({"x": 1}, "dict")])
+@pytest.mark.parametrize(("key", "keys"), [("id", "id or question_id"), ("question", "question"), ("answer", "answer")])
+def test_a_field_that_is_neither_text_nor_number_is_refused(tmp_path, key, keys, value, kind):
+    told = f"Question.json:1: {keys} holds a {kind}, where a text should be"
+    assert refusal(tmp_path, questions=lines([QUESTION | {key: value}])) == told
 
 
 @pytest.mark.parametrize("value", [None, "", "  "])

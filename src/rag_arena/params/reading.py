@@ -101,6 +101,8 @@ def _explain(error: ValidationError, model: type[BaseModel], prefix: str) -> str
     if first["type"] == "union_tag_invalid":
         known = [tag.strip(" '") for tag in first["ctx"]["expected_tags"].split(",")]
         return f"{key}.{_unquoted(first)}: {first['ctx']['tag']!r} does not exist{nearest(first['ctx']['tag'], known)}"
+    if first["type"] == "list_type":
+        return f"{key}: must be a list, as {key}=[{first['input']}] (got {first['input']!r})"
     message = first["msg"].removeprefix("Value error, ")
     if isinstance(first["input"], dict) and len(first["input"]) > 1:  # the message names the keys; all values would say too much
         return f"{key.rstrip('.')}: {message}" if key else message

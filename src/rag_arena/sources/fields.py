@@ -1,6 +1,7 @@
 """The cells of a user's table, by what the configuration says their columns hold."""
 
 import json
+import re
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,10 +10,13 @@ from rag_arena.params import QuestionColumns, nearest
 from rag_arena.sources.sheet import Sheet
 
 OPTIONAL = ("doc_id", "title", "question_id", "aliases", "gold_ids", "question_type")
+_DECIMAL = re.compile(r"\d+\.0")
 
 
 class Fields:
     """Reads rows of one table.
+
+    Where the file has only texts (CSV), an id that a spreadsheet wrote as a decimal number (`7.0`) is a whole one.
 
     Raises:
         ArenaError: a column is not there that is needed, or that does not go by its default name.
@@ -21,6 +25,7 @@ class Fields:
     def __init__(self, sheet: Sheet, columns: QuestionColumns, holds: Iterable[str], separator: str) -> None:
         self._names: dict[str, str] = {}
         self._separator = separator
+        self._only_texts = sheet.only_texts
         for role in holds:
             name = getattr(columns, role)
             if name in sheet.columns:
@@ -42,6 +47,23 @@ class Fields:
         if not found.strip():
             raise ArenaError(f"{where}: column {self._names[role]!r} is empty")
         return found
+
+    def id(self, role: str, row: Mapping[str, Any], where: str) -> str:
+        """A cell that identifies its row.
+
+        Raises:
+            ArenaError: it is empty, or neither a text nor a number.
+        """
+        if isinstance(row.get(self._names[role]), bool):
+            raise ArenaError(f"{where}: column {self._names[role]!r} holds true or false, where an id should be")
+        return self._whole(self.text(role, row, where).strip())
+
+    def ids(self, role: str, row: Mapping[str, Any], where: str) -> list[str]:
+        """The items of a list of ids, as `items`."""
+        return [self._whole(item) for item in self.items(role, row, where)]
+
+    def _whole(self, identity: str) -> str:
+        return identity[:-2] if self._only_texts and _DECIMAL.fullmatch(identity) else identity
 
     def maybe(self, role: str, row: Mapping[str, Any], where: str) -> str:
         """A cell that may be empty, or have no column.

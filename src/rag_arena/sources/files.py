@@ -7,6 +7,11 @@ from typing import Any
 
 from rag_arena.errors import ArenaError
 
+_BEGINS = {
+    b"\x1f\x8b": "is packed by gzip; unpack it",
+    b"\xff\xfe": "is UTF-16; convert the file to UTF-8",
+    b"\xfe\xff": "is UTF-16; convert the file to UTF-8",
+}
 Row = tuple[str, Mapping[str, Any]]  # where it stands, for messages, and what it holds
 
 
@@ -28,10 +33,12 @@ def text(path: Path) -> str:
     Raises:
         ArenaError: it is not UTF-8.
     """
+    content = path.read_bytes()
     try:
-        return path.read_bytes().decode("utf-8-sig")
+        return content.decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise ArenaError(f"{path}: byte {error.start} is not UTF-8; convert the file to UTF-8") from error
+        known = next((said for begins, said in _BEGINS.items() if content.startswith(begins)), None)
+        raise ArenaError(f"{path}: {known or f'byte {error.start} is not UTF-8; convert the file to UTF-8'}") from error
 
 
 def objects(path: Path) -> Iterator[Row]:

@@ -42,6 +42,8 @@ def load(dataset: HotpotQa | TwoWiki) -> Loaded:
     unresolved: list[str] = []
     for where, row in islice(objects(Path(dataset.path)), dataset.limit):
         question_id = ids.new(text_of(row, ("_id", "id"), where), where)
+        if row.get("answer") is None:
+            raise ArenaError(f"{where}: no answer; use the file of the dev or train set, since the test set has none")
         by_title = _paragraphs(row, pool, where)
         gold: dict[str, str] = {}  # title by document
         facts = list_of(row, "supporting_facts", where)

@@ -29,12 +29,13 @@ def load(dataset: Local) -> Loaded:
         ArenaError: naming file, row and column.
     """
     check(dataset)
-    corpus = _documents(dataset)
+    corpus, notes = _documents(dataset)
     known = {row["doc_id"]: row["metadata"] for row in corpus}
-    return Loaded(corpus, questions(dataset, known, filter_by=dataset.filter_by), [])
+    asked, more = questions(dataset, known, filter_by=dataset.filter_by)
+    return Loaded(corpus, asked, [], [*notes, *more])
 
 
-def _documents(dataset: Local) -> list[dict[str, Any]]:
+def _documents(dataset: Local) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
     path = Path(dataset.path, dataset.documents)
     kept = sorted({*dataset.metadata, *dataset.filter_by})
     found = sheet.read(path, dataset.delimiter, {*dataset.columns.model_dump().values(), *kept})
@@ -45,12 +46,13 @@ def _documents(dataset: Local) -> list[dict[str, Any]]:
             if column not in found.columns:
                 raise no_column(found, column, f"dataset.{key}")
     ids = Ids("document")
-    return [
+    rows = [
         {
-            "doc_id": ids.new(fields.text("doc_id", row, where).strip() if fields.has("doc_id") else str(number), where),
+            "doc_id": ids.new(fields.id("doc_id", row, where) if fields.has("doc_id") else str(number), where),
             "title": fields.maybe("title", row, where).strip(),
             "text": fields.text("text", row, where),
             "metadata": {column: value for column in kept if (value := cell(row, column, where).strip())},
         }
         for number, (where, row) in enumerate(found.rows, 1)
     ]
+    return rows, found.notes

@@ -16,8 +16,8 @@ Known = Mapping[str, Mapping[str, str]]  # metadata by document id
 
 def questions(
     dataset: Tables, known: Known, names: Mapping[str, str] | None = None, filter_by: Sequence[str] = ()
-) -> list[dict[str, Any]]:
-    """Rows of the questions.
+) -> tuple[list[dict[str, Any]], tuple[str, ...]]:
+    """Rows of the questions, and what a user should know of their file.
 
     Args:
         dataset: where they are, and in which columns.
@@ -38,13 +38,15 @@ def questions(
     values = {column: {metadata.get(column) for metadata in known.values()} for column in sorted(filter_by)}
     rows = []
     for number, (where, row) in enumerate(found.rows, 1):
-        question_id = fields.text("question_id", row, where).strip() if fields.has("question_id") else str(number)
+        question_id = fields.id("question_id", row, where) if fields.has("question_id") else str(number)
         named = fields.maybe("question_type", row, where).strip()
         agree = {column: cell(row, column, where).strip() for column in values}
         for column, value in agree.items():
+            if not value:
+                raise ArenaError(f"{where}: column {column!r} is empty, so that the question would find nothing")
             if value not in values[column]:
                 raise ArenaError(f"{where}: column {column!r} is {value!r}, which no document has")
-        gold = list(dict.fromkeys((names or {}).get(item, item) for item in fields.items("gold_ids", row, where)))
+        gold = list(dict.fromkeys((names or {}).get(item, item) for item in fields.ids("gold_ids", row, where)))
         _check_gold(gold, known, agree, where)
         rows.append(
             {
@@ -58,16 +60,24 @@ def questions(
                 "where": agree,
             }
         )
-    return rows
+    return rows, found.notes
 
 
 def _check_gold(gold: Sequence[str], known: Known, agree: Mapping[str, str], where: str) -> None:
     """Gold documents must exist, and be among those that their question may find."""
     for doc_id in gold:
         if doc_id not in known:
-            raise ArenaError(f"{where}: gold document {doc_id!r} is not among the documents")
+            raise ArenaError(f"{where}: gold document {doc_id!r} is not among the documents{_separated(doc_id, known)}")
         for column, value in agree.items():
             if known[doc_id].get(column) != value:
                 raise ArenaError(
                     f"{where}: gold document {doc_id!r} does not agree in {column!r}; dataset.filter_by would hide it"
                 )
+
+
+def _separated(doc_id: str, known: Known) -> str:
+    """The end of a message about what is no id, if it is several with another separator between them."""
+    for mark in ",;|":
+        if mark in doc_id and all(part.strip() in known for part in doc_id.split(mark)):
+            return f"; it is several with {mark!r} between them: set dataset.list_separator"
+    return ""

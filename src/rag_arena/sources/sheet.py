@@ -2,7 +2,7 @@
 
 import csv
 import io
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 
 from rag_arena.errors import ArenaError
 from rag_arena.sources.files import Row, objects, present, text
-from rag_arena.wording import first_line
+from rag_arena.wording import count, first_line
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
 _OBJECTS = (".json", ".jsonl", ".ndjson")
@@ -20,11 +20,17 @@ SUFFIXES = (*_DELIMITERS, *_OBJECTS, ".parquet")
 
 @dataclass(frozen=True, slots=True)
 class Sheet:
-    """Rows in the file's order, and every column that any of them has."""
+    """Rows in the file's order, every column that any of them has, and what a user should know of the file."""
 
     path: Path
     columns: tuple[str, ...]
     rows: tuple[Row, ...]
+    notes: tuple[str, ...] = ()
+
+    @property
+    def only_texts(self) -> bool:
+        """Does its format know nothing but texts?"""
+        return self.path.suffix.lower() in _DELIMITERS
 
 
 def check(path: Path, mend: str) -> None:
@@ -68,13 +74,32 @@ def _csv(path: Path, delimiter: str) -> Sheet:
     if twice := next((name for name in columns if columns.count(name) > 1), None):
         raise ArenaError(f"{path}:1: column {twice!r} occurs twice; rename one")
     rows = []
+    suspects: list[tuple[int, int]] = []  # where a record begins, and how many lines of it look like others
     for number, cells in numbered:
         if len(cells) != len(columns):
-            raise ArenaError(
-                f"{path}:{number}: has {len(cells)} cells instead of {len(columns)}; quote cells that hold {delimiter!r}"
-            )
+            mend = f"quote cells that hold {delimiter!r}" if len(cells) > len(columns) else "an empty cell has its delimiter too"
+            raise ArenaError(f"{path}:{number}: has {len(cells)} cells instead of {len(columns)}; {mend}")
+        if lines := _like_records(cells, delimiter):
+            suspects.append((number, lines))
         rows.append((f"{path}:{number}", dict(zip(columns, cells, strict=True))))
-    return Sheet(path, tuple(columns), tuple(rows))
+    return Sheet(path, tuple(columns), tuple(rows), _stray_quotes(path, suspects))
+
+
+def _like_records(cells: Sequence[str], delimiter: str) -> int:
+    """Lines within cells that have as many cells themselves; one with a space after a delimiter is taken for prose."""
+    if len(cells) == 1:
+        return 0
+    lines = (line.rstrip("\r") for cell in cells for line in cell.split("\n")[1:])
+    return sum(line.count(delimiter) == len(cells) - 1 and f"{delimiter} " not in f"{line} " for line in lines)
+
+
+def _stray_quotes(path: Path, suspects: Sequence[tuple[int, int]]) -> tuple[str, ...]:
+    if not suspects:
+        return ()
+    number, lines = suspects[0]
+    more = f" ({len(suspects)} such records in all)" if len(suspects) > 1 else ""
+    held = f"a cell between quotes holds {count(lines, 'line')} with as many cells as a record"
+    return (f"{path}:{number}: {held}; is a quote stray or missing?{more}",)
 
 
 def _lines(path: Path, delimiter: str) -> Iterator[tuple[int, list[str]]]:

@@ -49,11 +49,13 @@ def text_of(row: Mapping[str, Any], keys: Iterable[str], where: str) -> str:
     """The first of these fields that is set, as text.
 
     Raises:
-        ArenaError: none is, or it holds only spaces.
+        ArenaError: none is, or it holds only spaces, or what is neither text nor number.
     """
     value = next((row[key] for key in keys if row.get(key) is not None), None)
     if value is None or not str(value).strip():
         raise ArenaError(f"{where}: {' or '.join(keys)} is missing or empty")
+    if isinstance(value, bool | list | dict):
+        raise ArenaError(f"{where}: {' or '.join(keys)} holds a {type(value).__name__}, where a text should be")
     return str(value)
 
 

@@ -54,10 +54,11 @@ def load(dataset: Wikipedia, lookups: Lookups) -> Loaded:
     check(dataset)
     found = asyncio.run(_pages(dataset, lookups, _titles(_path(dataset))))
     pages = {page["title"]: page for _, page in found}
-    names = {name: page["title"] for (_, title), page in found for name in (page["title"], title)}
+    names = {name: page["title"] for (_, title), page in found for name in (page["title"], title, *page["by_way_of"])}
     notes = [f"{where}: {title!r} leads to {page['title']!r}" for (where, title), page in found if title != page["title"]]
     corpus = [_document(page) for page in pages.values()]
-    return Loaded(corpus, questions(dataset, {row["doc_id"]: row["metadata"] for row in corpus}, names=names), [], notes)
+    asked, more = questions(dataset, {row["doc_id"]: row["metadata"] for row in corpus}, names=names)
+    return Loaded(corpus, asked, [], [*notes, *more])
 
 
 def _path(dataset: Wikipedia) -> Path:
@@ -115,8 +116,8 @@ def _page_of(reply: Any, named: str) -> Mapping[str, Any]:
         raise ArenaError(f"{named} is no page of this wiki; mend or delete the line")
     if "disambiguation" in pages[0].get("pageprops", {}):
         raise ArenaError(f"{named} is a disambiguation page; name one of the pages that it lists")
-    page: Mapping[str, Any] = pages[0]
-    return page
+    steps = [*reply["query"].get("normalized", []), *reply["query"].get("redirects", [])]
+    return {**pages[0], "by_way_of": [step["to"] for step in steps]}
 
 
 def _document(page: Mapping[str, Any]) -> dict[str, Any]:
