@@ -163,7 +163,7 @@ def _downloaded(params: Params) -> Downloaded:
 
 def _dataset(params: Params, found: Downloaded) -> str:
     without_gold = sum(not gold for gold in found.questions["gold_ids"].to_pylist())
-    parts = [count(found.corpus.num_rows, "document"), count(found.questions.num_rows, "question")]
+    parts = [found.size]
     parts += [f"{count(len(found.unresolved), 'supporting fact')} unresolved"] if found.unresolved else []
     parts += [f"{without_gold} without gold documents"] if without_gold else []
     return f"{params.dataset.path}: {', '.join(parts)}"

@@ -82,6 +82,12 @@ def test_gold_documents_go_by_any_title_that_leads_to_them(tmp_path: Path, stub:
     assert [row["gold_ids"] for row in read(tmp_path, stub, ledger).questions] == [["Rhine"], ["Black Forest"]]
 
 
+@pytest.mark.parametrize("gold", ["river_Rhine", "River Rhine", "Rhine"])
+def test_gold_documents_go_by_every_title_on_the_way_to_a_page(tmp_path: Path, stub: Stub, ledger: Ledger, gold: str) -> None:
+    asked = f"question,answer,gold_ids\nWhere?,there,{gold}\n"
+    assert read(tmp_path, stub, ledger, "river_Rhine\n", asked).questions[0]["gold_ids"] == ["Rhine"]
+
+
 def test_questions_need_no_gold_documents(tmp_path: Path, stub: Stub, ledger: Ledger) -> None:
     assert read(tmp_path, stub, ledger, TITLES, "question,answer\nWhere?,there\n").questions[0]["gold_ids"] == []
 
@@ -212,7 +218,7 @@ def test_pages_are_downloaded_once_and_cut_into_chunks(project: Project, stub: S
     dataset = asked_of(folder, api(stub), chunking={"characters": 40, "overlap": 10})
     project.change({"dataset": dataset.model_dump(mode="json") | {"path": "wiki"}})
     said = project.ok("download").splitlines()
-    assert said[0] == "4 documents, 2 questions, 0 supporting facts unresolved"
+    assert said[0] == "4 chunks of 2 documents, 2 questions, 0 supporting facts unresolved"
     assert said[1] == "note: wiki/titles.txt:2: 'Rhein' leads to 'Rhine'"
     made = project.read("data/corpus.parquet", artifacts.CORPUS)
     assert [row["doc_id"] for row in made] == ["Black Forest¶1", "Black Forest¶2", "Rhine¶1", "Rhine¶2"]
@@ -221,4 +227,4 @@ def test_pages_are_downloaded_once_and_cut_into_chunks(project: Project, stub: S
     (project.folder / "data/corpus.parquet").unlink()
     project.ok("download")
     assert project.read("data/corpus.parquet", artifacts.CORPUS) == made
-    assert "dataset: wiki: 4 documents, 2 questions" in project.arena("doctor").stdout
+    assert "dataset: wiki: 4 chunks of 2 documents, 2 questions" in project.arena("doctor").stdout

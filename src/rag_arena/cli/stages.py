@@ -42,10 +42,7 @@ def download() -> None:
     check_calibration(params, without_gold < done.questions.num_rows, labels.read(layout.LABELS))
     save(layout.CORPUS, done.corpus)
     save(layout.QUESTIONS, done.questions)
-    typer.echo(
-        f"{count(done.corpus.num_rows, 'document')}, {count(done.questions.num_rows, 'question')}, "
-        f"{count(len(done.unresolved), 'supporting fact')} unresolved"
-    )
+    typer.echo(f"{done.size}, {count(len(done.unresolved), 'supporting fact')} unresolved")
     for line in done.unresolved:
         typer.echo(f"unresolved: {line}")
     for line in done.notes:

@@ -8,6 +8,8 @@ import pyarrow as pa
 from rag_arena import artifacts, sources
 from rag_arena.llm.lookups import Lookups
 from rag_arena.params import Dataset
+from rag_arena.records import document_of
+from rag_arena.wording import count
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,6 +20,13 @@ class Downloaded:
     questions: pa.Table
     unresolved: list[str]
     notes: list[str]
+
+    @property
+    def size(self) -> str:
+        """How much there is, as `2 documents, 1 question` or `9 chunks of 2 documents, 1 question`."""
+        documents = len({document_of(doc_id) for doc_id in self.corpus["doc_id"].to_pylist()})
+        chunks = f"{count(self.corpus.num_rows, 'chunk')} of " if documents < self.corpus.num_rows else ""
+        return f"{chunks}{count(documents, 'document')}, {count(self.questions.num_rows, 'question')}"
 
 
 def download(dataset: Dataset, lookups: Callable[[], Lookups] | None = None) -> Downloaded:
