@@ -51,9 +51,9 @@ def embedder(folder: Path, seed: int = 0) -> Path:
     return folder
 
 
-def reranker(folder: Path, seed: int = 0) -> Path:
+def reranker(folder: Path, seed: int = 0, labels: int = 1) -> Path:
     """bge-reranker-v2-m3's layout: XLM-RoBERTa with one label."""
     from transformers import XLMRobertaForSequenceClassification
 
-    XLMRobertaForSequenceClassification(_configured(folder, seed, num_labels=1)).save_pretrained(folder)
+    XLMRobertaForSequenceClassification(_configured(folder, seed, num_labels=labels)).save_pretrained(folder)
     return folder

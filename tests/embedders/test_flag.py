@@ -63,6 +63,11 @@ def copied(embedding_model: Path, tmp_path: Path) -> Path:
     return Path(shutil.copytree(embedding_model, tmp_path / "copy"))
 
 
+@pytest.fixture
+def copied_reranker(reranking_model: Path, tmp_path: Path) -> Path:
+    return Path(shutil.copytree(reranking_model, tmp_path / "copy"))
+
+
 def by_hand(model: Path, text: str) -> tuple[list[int], Any]:
     """Token ids and last hidden states, by transformers alone."""
     import torch
@@ -260,6 +265,13 @@ def refusal(model: Path | str, **changes: Any) -> str:
     return str(caught.value)
 
 
+def rerank_refusal(model: Path) -> str:
+    with pytest.raises(ArenaError) as caught:
+        cross_encoder_of(model).scores(QUERY, TEXTS)
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
 @pytest.mark.parametrize("name", ["config.json", "tokenizer.json", "sparse_linear.pt", "colbert_linear.pt"])
 def test_a_folder_without_one_of_its_files_is_refused(copied, name):
     """FlagEmbedding would fill the linear layers with random numbers."""
@@ -267,13 +279,78 @@ def test_a_folder_without_one_of_its_files_is_refused(copied, name):
     assert refusal(model=copied) == f"{copied}: {name} is missing; embedder.model must name a whole folder of a model"
 
 
-@pytest.mark.parametrize("name", ["model.safetensors", "sparse_linear.pt"])
-@pytest.mark.parametrize("content", [b"", b"not weights"])
-def test_a_file_that_holds_no_weights_is_refused(copied, name, content):
-    (copied / name).write_bytes(content)
+EMBEDDERS_FILES = ["tokenizer.json", "tokenizer_config.json", "model.safetensors", "sparse_linear.pt", "colbert_linear.pt"]
+SPOILT = {"empty": lambda _: b"", "cut": lambda whole: whole[: len(whole) // 2], "foreign": lambda _: b"<html>"}
+
+
+def spoil(model: Path, name: str, how: str) -> None:
+    (model / name).write_bytes(SPOILT[how]((model / name).read_bytes()))
+
+
+@pytest.mark.parametrize("name", EMBEDDERS_FILES)
+@pytest.mark.parametrize("how", SPOILT)
+def test_a_file_of_an_embedder_that_cannot_be_read_is_named(copied, name, how):
+    spoil(copied, name, how)
+    assert refusal(model=copied) == f"{copied}: {name} cannot be read; fetch the model again"
+
+
+@pytest.mark.parametrize("name", ["tokenizer.json", "tokenizer_config.json", "model.safetensors"])
+@pytest.mark.parametrize("how", SPOILT)
+def test_a_file_of_a_reranker_that_cannot_be_read_is_named(copied_reranker, name, how):
+    spoil(copied_reranker, name, how)
+    assert rerank_refusal(copied_reranker) == f"{copied_reranker}: {name} cannot be read; fetch the model again"
+
+
+@pytest.mark.parametrize("content", ["", '{"max_position_em', "[]", "{}", '{"max_position_embeddings": null}'])
+def test_a_configuration_without_a_length_is_refused(copied, content):
+    (copied / "config.json").write_text(content)
+    assert refusal(model=copied) == f"{copied}/config.json: is no JSON with max_position_embeddings; fetch the model again"
+
+
+@pytest.mark.parametrize("name", ["sparse_linear.pt", "tokenizer.json"])
+def test_a_file_that_holds_something_else_is_refused(copied, name):
+    import torch
+
+    torch.save([1], copied / name) if name.endswith(".pt") else (copied / name).write_text("[]")
     message = refusal(model=copied)
     assert message.startswith(f"{copied}: cannot be loaded (")
     assert message.endswith("; fetch the model again")
+
+
+# Transformers would fill what is missing with random numbers, and only warn
+
+
+def test_an_embedder_in_place_of_a_reranker_is_refused(copied):
+    lacks = "holds no classifier.dense.bias and 3 weights more"
+    assert rerank_refusal(copied) == f"{copied}: {lacks}; reranker.model must name a model of the right kind"
+
+
+def test_weights_that_are_not_all_there_are_refused(copied):
+    from safetensors.torch import load_file, save_file
+
+    weights = load_file(copied / "model.safetensors")
+    del weights["embeddings.LayerNorm.bias"]
+    save_file(weights, copied / "model.safetensors", metadata={"format": "pt"})
+    lacks = "holds no embeddings.LayerNorm.bias"
+    assert refusal(model=copied) == f"{copied}: {lacks}; embedder.model must name a model of the right kind"
+
+
+def test_a_pooler_is_not_asked_for(embedder, copied):
+    from safetensors.torch import load_file, save_file
+
+    weights = {name: tensor for name, tensor in load_file(copied / "model.safetensors").items() if "pooler" not in name}
+    save_file(weights, copied / "model.safetensors", metadata={"format": "pt"})
+    assert flag_of(copied).dense(QUERY).tobytes() == embedder.dense(QUERY).tobytes()
+
+
+def test_a_classifier_in_place_of_a_reranker_is_refused(tmp_path):
+    model = tinymodels.reranker(tmp_path, labels=3)
+    assert rerank_refusal(model) == f"{model}: has 3 labels; reranker.model must name a model with one"
+
+
+@pytest.mark.parametrize("name", ["/no/such/model", "./bge-m3", "../models/bge-m3", "~/bge-m3"])
+def test_a_path_that_is_no_folder_is_told_without_asking_the_hub(name):
+    assert refusal(model=name) == f"embedder.model: there is no folder {name}"
 
 
 def test_weights_of_another_shape_are_refused(copied, reranking_model):

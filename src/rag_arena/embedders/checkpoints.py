@@ -14,10 +14,11 @@ from typing import Any
 
 from rag_arena.errors import ArenaError
 from rag_arena.params import Checkpoint
-from rag_arena.wording import first_line
+from rag_arena.wording import count, first_line
 
 _PACKAGES = ("FlagEmbedding", "torch", "transformers")
 _READ = ("*.json", "*.model", "*.safetensors", "*.bin", "*.pt")  # of a folder, not of those below it
+_NOT_USED = "pooler."  # of XLM-RoBERTa's weights
 _SHA256 = re.compile(r"[0-9a-f]{64}")
 
 
@@ -48,7 +49,7 @@ class Folder:
         """All that can change what the model computes."""
         params = self._params
         return {
-            "files": {path.name: _sha256(path) for path in sorted({p for pattern in _READ for p in self.path.glob(pattern)})},
+            "files": {path.name: _sha256(path) for path in self._files()},
             "engine": [f"{package} {importlib.metadata.version(package)}" for package in _PACKAGES],
             "max_tokens": params.max_tokens,
             "batch_size": params.batch_size,
@@ -73,15 +74,18 @@ class Folder:
         logging.set_verbosity_error()
         logging.disable_progress_bar()
         torch.set_num_threads(self._params.threads)
+        unreadable = (SafetensorError, pickle.UnpicklingError)
         try:
             torch.zeros(1, device=self._params.device)
         except (RuntimeError, AssertionError) as error:
             raise ArenaError(f"{self._section}.device: {self._params.device} cannot be used ({_line(error)}); set cpu") from error
         try:
-            with redirect_stderr(io.StringIO()):
+            with redirect_stderr(io.StringIO()), self._complete():
                 yield
-        except (OSError, EOFError, ValueError, KeyError, RuntimeError, SafetensorError, pickle.UnpicklingError) as error:
-            raise ArenaError(f"{self.path}: cannot be loaded ({_line(error)}); fetch the model again") from error
+        except (OSError, EOFError, ValueError, LookupError, TypeError, AttributeError, RuntimeError, *unreadable) as error:
+            broken = next((path.name for path in self._files() if not _readable(path)), None)
+            why = f"{broken} cannot be read" if broken else f"cannot be loaded ({_line(error)})"
+            raise ArenaError(f"{self.path}: {why}; fetch the model again") from error
 
     @contextmanager
     def computing(self, texts: Sequence[str]) -> Iterator[None]:
@@ -103,15 +107,44 @@ class Folder:
                 f"({_line(error)}); lower {self._section}.batch_size or {self._section}.max_tokens"
             ) from error
 
+    def _files(self) -> list[Path]:
+        return sorted({path for pattern in _READ for path in self.path.glob(pattern)})
+
+    @contextmanager
+    def _complete(self) -> Iterator[None]:
+        """Within it transformers refuses what it fills with random numbers elsewhere: weights that the folder lacks."""
+        from transformers import PreTrainedModel
+
+        load = PreTrainedModel.from_pretrained.__func__
+
+        def loaded(model_class: Any, *args: Any, **settings: Any) -> Any:
+            model, found = load(model_class, *args, output_loading_info=True, **settings)
+            if missing := sorted(name for name in found["missing_keys"] if not name.startswith(_NOT_USED)):
+                lacks = f"holds no {missing[0]}" + (f" and {count(len(missing) - 1, 'weight')} more" if missing[1:] else "")
+                raise ArenaError(f"{self.path}: {lacks}; {self._section}.model must name a model of the right kind")
+            return model
+
+        PreTrainedModel.from_pretrained = classmethod(loaded)
+        try:
+            yield
+        finally:
+            PreTrainedModel.from_pretrained = classmethod(load)
+
     def _check_length(self) -> None:
-        config = json.loads((self.path / "config.json").read_text(encoding="utf-8"))
-        # XLM-RoBERTa numbers positions from the padding token's id on
-        most = config["max_position_embeddings"] - config.get("pad_token_id", 1) - 1
+        path = self.path / "config.json"
+        try:
+            config = json.loads(path.read_text(encoding="utf-8"))
+            # XLM-RoBERTa numbers positions from the padding token's id on
+            most = config["max_position_embeddings"] - config.get("pad_token_id", 1) - 1
+        except (ValueError, LookupError, TypeError, AttributeError) as error:
+            raise ArenaError(f"{path}: is no JSON with max_position_embeddings; fetch the model again") from error
         if self._params.max_tokens > most:
             raise ArenaError(f"{self._section}.max_tokens: {self._params.max_tokens} is over the model's {most}; lower it")
 
 
 def _fetched(params: Checkpoint, section: str) -> Path:
+    if params.model.startswith(("/", ".", "~")):
+        raise ArenaError(f"{section}.model: there is no folder {params.model}")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 
@@ -122,6 +155,23 @@ def _fetched(params: Checkpoint, section: str) -> Path:
         raise ArenaError(
             f"{section}.model: {params.model} is no folder, and the Hugging Face Hub does not give it ({why})"
         ) from error
+
+
+def _readable(path: Path) -> bool:
+    """Whether the reader of such a file takes it; true of what is not read."""
+    import torch
+    from safetensors import safe_open
+
+    try:
+        if path.suffix == ".json":
+            json.loads(path.read_bytes())
+        elif path.suffix == ".safetensors":
+            safe_open(path, "pt")
+        elif path.suffix == ".pt" or path.name.startswith("pytorch_model"):
+            torch.load(path, map_location="cpu", weights_only=True)
+    except Exception:  # each reader has errors of its own, torch's many
+        return False
+    return True
 
 
 def _sha256(path: Path) -> str:

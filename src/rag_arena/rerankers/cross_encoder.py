@@ -39,4 +39,7 @@ class CrossEncoder:
         with self._folder.loading():
             from FlagEmbedding import FlagReranker
 
-            return FlagReranker(str(self._folder.path), use_fp16=self._params.use_fp16, devices=self._params.device)
+            loaded = FlagReranker(str(self._folder.path), use_fp16=self._params.use_fp16, devices=self._params.device)
+        if (labels := loaded.model.config.num_labels) != 1:
+            raise ArenaError(f"{self._folder.path}: has {labels} labels; reranker.model must name a model with one")
+        return loaded
