@@ -104,6 +104,12 @@ def test_a_mandatory_value_that_is_not_given_is_refused_by_its_key(choice, key):
     assert key in refusal(choice)
 
 
+def test_every_value_that_must_be_given_is_named_once_and_none_that_is_taken_from_another_section():
+    keys = ["embedder.base_url", "embedder.model", "embedder.dimensions", "reranker.base_url", "reranker.model"]
+    added = " ".join(f"{key}=..." for key in keys)
+    assert refusal("embedder=http", "reranker=http") == f"{CONF}: {', '.join(keys)} must be given: add {added} to the command"
+
+
 def test_composing_twice_gives_the_same_text():
     assert compose(CONF, []) == compose(CONF, [])
 

@@ -32,12 +32,13 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
     try:
         overrides = [_readable(override) for override in overrides]
         config = _config(conf, overrides)
+        missing = list(_missing(OmegaConf.to_container(config)))
         OmegaConf.resolve(config)
-        missing = sorted(OmegaConf.missing_keys(config))
     except (HydraException, OmegaConfBaseException) as error:
         raise ArenaError(_refusal(conf, overrides, error)) from error
     if missing:
-        raise ArenaError(f"{conf}: {', '.join(missing)} must be given: add {missing[0]}=... to the command")
+        added = " ".join(f"{key}=..." for key in missing)
+        raise ArenaError(f"{conf}: {', '.join(missing)} must be given: add {added} to the command")
     text: str = OmegaConf.to_yaml(config)
     source = f"{conf} with {' '.join(overrides) or 'no overrides'}"
     strategies.check(validate(yaml.safe_load(text), source), source)
@@ -62,6 +63,15 @@ def drift(conf: Path, params: Path) -> list[str]:
     strategies.check(found)
     composed = compose(conf, [f"experiment={found.experiment}"])
     return differences(composed, params.read_text(encoding="utf-8"))
+
+
+def _missing(values: Any, prefix: str = "") -> Iterator[str]:
+    """The keys that must be given; a section that is taken from another has none of its own."""
+    for key, value in values.items():
+        if isinstance(value, dict):
+            yield from _missing(value, f"{prefix}{key}.")
+        elif value == "???":
+            yield f"{prefix}{key}"
 
 
 def _readable(override: str) -> str:
