@@ -232,6 +232,12 @@ def test_a_path_that_does_not_exist_is_told(qdrant):
     assert refusal(qdrant) == ": 404 <html> no such page</html>; check store.url"
 
 
+def test_a_path_under_which_there_is_no_qdrant_is_told(qdrant):
+    qdrant.refuse = lambda asked: (404, b"no such page") if asked.path.startswith("/vectors/") else None
+    with pytest.raises(EndpointError, match=r"/vectors/: 404 no such page; there is no Qdrant under /vectors, mend store\.url$"):
+        serving.connect(StoreParams(backend="server", url=f"{qdrant.url}/vectors/"))
+
+
 def test_a_collection_deleted_under_way_is_told(qdrant):
     found = opened(qdrant, an_index(3))
     (name,) = qdrant.collections

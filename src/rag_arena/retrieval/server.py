@@ -5,6 +5,7 @@ import sys
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from urllib.parse import urlsplit
 
 import httpx
 from qdrant_client import QdrantClient
@@ -53,7 +54,9 @@ def told(where: str) -> Iterator[None]:
         if error.status_code in (401, 403):
             raise EndpointError(f"{where}: refuses the key ({error.status_code}); check store.api_key_env") from error
         said = f"{where}: {error.status_code} {' '.join(blotted(error.content.decode('utf-8', 'replace')).split())[:200]}"
-        raise EndpointError(f"{said}; check store.url") if error.status_code == 404 else ArenaError(said) from error
+        path = urlsplit(where).path.strip("/")
+        mend = f"there is no Qdrant under /{path}, mend store.url" if path else "check store.url"
+        raise EndpointError(f"{said}; {mend}") if error.status_code == 404 else ArenaError(said) from error
     except ResourceExhaustedResponse as error:
         raise ArenaError(f"{where}: {blotted(str(error))}; run fewer cells at once") from error
     except ResponseHandlingException as error:
