@@ -462,6 +462,34 @@ def test_a_reranker_that_gives_probabilities_where_logits_are_expected_is_told(a
     assert message.endswith("look like probabilities; set reranker.scores to probabilities")
 
 
+@pytest.mark.parametrize("score", [0.0, -1.0], ids=["the same", "less"])
+def test_a_reranker_that_prefers_no_passage_that_answers_is_told(at: Project, stub: Stub, score: float) -> None:
+    _serve_retrieval(at, stub)
+    rows = [{"index": 0, "score": score - 2}, {"index": 1, "score": -2.0}]
+    stub.behave = lambda body: with_json(rows) if "texts" in body else served(body)
+    found = re.escape(f"gives {1 / (1 + math.exp(2 - score)):.2f} to a passage that answers and 0.12 to one that does not")
+    assert re.fullmatch(f"stub-reranker {found}; is it a reranker\\?", only_ill("reranker"))
+
+
+def test_a_server_that_hangs_is_asked_once_and_not_for_long(at: Project, stub: Stub, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "DEADLINE_S", 0.1)
+    _serve_retrieval(at, stub)
+    stub.behave = lambda body: served(body) if "messages" in body or "path" in body else Answer(pause_s=0.3)
+    found = findings()
+    for subject, path in (("embedder", "/v1/embeddings"), ("reranker", "/rerank")):
+        assert "no complete reply within 0.1 s; wait until it has loaded its model" in found[subject].detail
+        assert stub.paths.count(path) == 1
+
+
+def test_on_a_terminal_what_is_waited_for_is_named(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setenv("TTY_COMPATIBLE", "1")
+    doctor._finding("embedder", lambda: "answers")
+    assert "embedder" in capsys.readouterr().err
+    monkeypatch.delenv("TTY_COMPATIBLE")
+    doctor._finding("embedder", lambda: "answers")
+    assert capsys.readouterr().err == ""
+
+
 def test_models_that_are_to_run_here_without_their_packages_are_told(at: Project, monkeypatch: pytest.MonkeyPatch) -> None:
     find = importlib.util.find_spec
     monkeypatch.setattr("importlib.util.find_spec", lambda name, *rest: None if name == "FlagEmbedding" else find(name, *rest))

@@ -25,6 +25,7 @@ from rag_arena.llm.ledger import Ledger, default_path
 from rag_arena.llm.lookups import opening
 from rag_arena.llm.probe import Probe
 from rag_arena.params import Endpoint, Params, Store, Transport, Web, load
+from rag_arena.progress import waiting
 from rag_arena.rerankers.probe import probe as probe_reranker
 from rag_arena.retrieval.web import WebSearch
 from rag_arena.sources import labels
@@ -34,6 +35,7 @@ from rag_arena.stages.sample import sample
 from rag_arena.wording import count
 
 FREE_GB = 2.0
+DEADLINE_S = 20.0  # of a question to a service that is no chat
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==([^ ;\\]+)")
 
 
@@ -64,8 +66,9 @@ def examine(lock: Path) -> Iterator[Finding]:
         return
     yield _finding("configuration", lambda: _configuration(params))
     yield from _data(params)
-    yield _finding("embedder", lambda: probe_embedder(params.embedder, params.served))
-    yield _finding("reranker", lambda: probe_reranker(params.reranker, params.embedder, params.served))
+    once = _once(params.served)
+    yield _finding("embedder", lambda: probe_embedder(params.embedder, once))
+    yield _finding("reranker", lambda: probe_reranker(params.reranker, params.embedder, once))
     yield _finding("store", lambda: _store(params.store))
     yield from _models(params)
     yield from _web(params)
@@ -73,7 +76,8 @@ def examine(lock: Path) -> Iterator[Finding]:
 
 def _finding(subject: str, check: Callable[[], str]) -> Finding:
     try:
-        return Finding(subject, True, blotted(check()))
+        with waiting(subject):
+            return Finding(subject, True, blotted(check()))
     except ArenaError as error:
         return Finding(subject, False, blotted(str(error)))
 
@@ -237,9 +241,12 @@ def _web(params: Params) -> Iterator[Finding]:
 
 def _searched(engine: str, web: Web, transport: Transport) -> str:
     with tempfile.TemporaryDirectory() as folder, closing(Ledger(Path(folder) / "ledger.sqlite")) as ledger:
-        once = WebSearch(ledger, transport.model_copy(update={"max_retries": 0}))
-        pages = asyncio.run(once.search("doctor", engine, web, "river", 1))
+        pages = asyncio.run(WebSearch(ledger, _once(transport)).search("doctor", engine, web, "river", 1))
     return f"{engine} at {web.base_url} finds {'something' if pages else 'nothing'}"
+
+
+def _once(transport: Transport) -> Transport:
+    return transport.model_copy(update={"max_retries": 0, "deadline_s": min(DEADLINE_S, transport.deadline_s)})
 
 
 def _reads_raw_completions(params: Params) -> bool:

@@ -18,6 +18,13 @@ class _Rate(ProgressColumn):
 
 
 @contextmanager
+def waiting(label: str) -> Iterator[None]:
+    """A label as long as it takes."""
+    with Console(file=sys.stderr).status(label):
+        yield
+
+
+@contextmanager
 def bar(label: str, total: int) -> Iterator[Callable[..., None]]:
     """A bar that the yielded function moves on, by one or by as many as it is given."""
     console = Console(file=sys.stderr)

@@ -17,7 +17,7 @@ def probe(params: RerankerParams, embedder: EmbedderParams, transport: Transport
     """What it answers to one question and two passages, which no ledger replays.
 
     Raises:
-        ArenaError: it does not, or its scores are not on the scale that the parameters name.
+        ArenaError: it does not, its scores are not on the scale that the parameters name, or they do not tell the passages apart.
     """
     if params.kind == "http":
         asked: rerankers.Reranker = Http(params, transport, recorded=False)
@@ -33,4 +33,7 @@ def probe(params: RerankerParams, embedder: EmbedderParams, transport: Transport
         )
     good, other = (rerankers.probability(score, params) for score in scores)
     name = params.kind if params.kind == "maxsim" else params.model
-    return f"{name} gives {good:.2f} to a passage that answers and {other:.2f} to one that does not"
+    found = f"{name} gives {good:.2f} to a passage that answers and {other:.2f} to one that does not"
+    if scores[0] <= scores[1]:
+        raise ArenaError(f"{found}; is it a reranker?")
+    return found
