@@ -23,6 +23,7 @@ from tests.stub import Answer, Stub, unused_url, with_json
 
 TEXTS = ["The Rhine begins in the Alps.", "The Elbe begins in Bohemia.", "Cheese is made of milk."]
 QUERY = "Where does the Rhine begin?"
+CHECKED = r"check embedder\.send_dimensions, embedder\.max_characters and embedder\.batch_size"
 
 
 @pytest.fixture(autouse=True)
@@ -193,8 +194,8 @@ def test_an_embedder_over_http_has_no_token_vectors(stub: Stub) -> None:
         ([[0.0] * DIMENSIONS], "a vector that is not finite, or is zero"),
         ([[None] * DIMENSIONS], "a vector that is not finite, or is zero"),
         ([["1", "x"] * (DIMENSIONS // 2)], "could not convert string to float"),
-        (["AACAPw=="], "could not convert string to float"),
-        ([None], "has no len"),
+        (["AACAPw=="], "a vector as text, where encoding_format float was asked for"),
+        ([None], "JSON of another shape"),
     ],
     ids=["none", "two", "short", "nan", "infinite", "zero", "null", "text", "base64", "no vector"],
 )
@@ -210,7 +211,7 @@ def test_vectors_of_the_wrong_number_length_or_value_are_refused(stub: Stub, vec
 @pytest.mark.parametrize("reply", [{}, [], "text", {"data": {}}, {"data": [{"embedding": [1.0]}]}, {"error": {"message": "no"}}])
 def test_a_reply_of_another_shape_is_refused(stub: Stub, reply: Any) -> None:
     stub.behave = lambda _: with_json(reply)
-    with pytest.raises(ArenaError, match=rf"^{stub.url}/embeddings: 200 without embeddings \("):
+    with pytest.raises(ArenaError, match=rf"^{stub.url}/embeddings: 200 without embeddings \((JSON of another shape|0 vectors)"):
         of(stub).dense(QUERY)
 
 
@@ -241,17 +242,18 @@ def test_nobody_listening_is_told() -> None:
 @pytest.mark.parametrize(
     ("answer", "said"),
     [
-        (with_json({"error": "too many texts"}, 422), r"422 {\"error\": \"too many texts\"}"),
-        (with_json({}, 413), "413 {}"),
-        (Answer(content=b"<html>"), r"200 without embeddings \(.+\): <html>"),
+        (with_json({"error": "no"}, 400), rf"400 {{\"error\": \"no\"}}; {CHECKED}$"),
+        (with_json({"error": "too many texts"}, 422), rf"422 {{\"error\": \"too many texts\"}}; {CHECKED}$"),
+        (with_json({}, 413), r"413 {}; lower embedder\.batch_size or embedder\.max_characters$"),
+        (Answer(content=b"<html>"), r"200 without embeddings \(no JSON\): <html>"),
         (
             Answer(content=b"{}", pause_s=0.7),
-            r"no complete reply within 0\.5 s; raise served\.deadline_s or lower embedder\.batch_size",
+            r"no complete reply within 0\.5 s; wait until it has loaded its model, raise served\.deadline_s, or lower embedder\.",
         ),
         (Answer(content=b"{}" + b" " * 20, drip_s=0.05), r"no complete reply within 0\.5 s"),
         (with_json({}, 503), "503 {}"),
     ],
-    ids=["422", "413", "a page", "silence", "drops", "503"],
+    ids=["400", "422", "413", "a page", "silence", "drops", "503"],
 )
 def test_a_request_that_fails_is_told_in_one_line(stub: Stub, answer: Answer, said: str) -> None:
     stub.behave = lambda _: answer

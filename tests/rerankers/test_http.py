@@ -17,6 +17,7 @@ from tests.stub import Answer, Stub, unused_url, with_json
 QUERY = "where does the rhine begin"
 TEXTS = ["the rhine", "cheese", "the rhine does begin", "the elbe", "milk"]
 LOGITS = [2 - 1.5, 0 - 1.5, 4 - 1.5, 1 - 1.5, 0 - 1.5]
+CHECKED = "check reranker.documents_key, reranker.max_characters and reranker.batch_size"
 SHAPES = {"texts": tei, "documents": cohere}
 
 
@@ -95,15 +96,16 @@ def test_what_was_asked_before_is_replayed_without_the_server(stub: Stub, ledger
     ("reply", "said"),
     [
         ([], "0 scores for 2 documents"),
-        ([{"index": 0, "score": 1.0}, {"index": 0, "score": 2.0}], "2 scores for 2 documents"),
+        ([{"index": 0, "score": 1.0}, {"index": 0, "score": 2.0}], "2 scores for 2 documents, or not one for each"),
+        ([{"index": 1, "score": 1.0}, {"index": 2, "score": 2.0}], "2 scores for 2 documents, or not one for each"),
         ([{"index": 0, "score": 1.0}], "1 scores for 2 documents"),
         ([{"index": 0, "score": 1.0}, {"index": 1, "score": math.nan}], "a score that is not finite"),
-        ([{"index": 0, "score": 1.0}, {"index": 1, "score": None}], "float() argument"),
-        ([{"index": 0, "score": 1.0}, {"index": 1}], "'relevance_score'"),
+        ([{"index": 0, "score": 1.0}, {"index": 1, "score": None}], "JSON of another shape"),
+        ([{"index": 0, "score": 1.0}, {"index": 1}], "JSON of another shape"),
         ({"results": [{"index": 0, "relevance_score": 1.0}]}, "1 scores for 2 documents"),
-        ({}, "'results'"),
-        ({"error": "Model is overloaded", "error_type": "overloaded"}, "'results'"),
-        ("text", "string indices"),
+        ({}, "JSON of another shape"),
+        ({"error": "Model is overloaded", "error_type": "overloaded"}, "JSON of another shape"),
+        ("text", "JSON of another shape"),
     ],
 )
 def test_scores_of_the_wrong_number_shape_or_value_are_refused(stub: Stub, reply: Any, said: str) -> None:
@@ -127,7 +129,13 @@ def test_a_score_that_is_no_probability_names_the_setting(stub: Stub) -> None:
     [
         (with_json({}, 401), EndpointError, "401; check reranker.api_key_env"),
         (with_json({}, 404), EndpointError, "404; mend reranker.base_url or reranker.model (stub-reranker)"),
-        (with_json({"error": "Batch size error"}, 413), ArenaError, '413 {"error": "Batch size error"}'),
+        (with_json({"error": "no"}, 400), ArenaError, f'400 {{"error": "no"}}; {CHECKED}'),
+        (with_json({"error": "no texts"}, 422), ArenaError, f'422 {{"error": "no texts"}}; {CHECKED}'),
+        (
+            with_json({"error": "Batch size error"}, 413),
+            ArenaError,
+            '413 {"error": "Batch size error"}; lower reranker.batch_size or reranker.max_characters',
+        ),
         (with_json({"error": "not a reranker"}, 424), ArenaError, '424 {"error": "not a reranker"}'),
     ],
 )

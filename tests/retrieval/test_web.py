@@ -152,7 +152,7 @@ def test_nobody_listening_names_the_address(ledger: Ledger) -> None:
         ("searxng", sends({"results": ["text"]}), "200 without search results"),
         ("searxng", searxng("?", [], ["google"]), r"200 without search results \(no engine behind it answered\)"),
         ("wikipedia", sends({"error": {"code": "badvalue", "info": "Bad value"}}), r"200 without search results \(Bad value\)"),
-        ("wikipedia", sends({"query": {"pages": [{"index": 1}]}}), r"200 without search results \('fullurl'\)"),
+        ("wikipedia", sends({"query": {"pages": [{"index": 1}]}}), r"200 without search results \(JSON of another shape\)"),
         ("searxng", Answer(content=b"{}", pause_s=0.6), r"no complete reply within 0\.5 s; raise llm\.transport\.deadline_s"),
         ("searxng", Answer(content=b"{}" + b" " * 20, drip_s=0.05), r"no complete reply within 0\.5 s"),
     ],

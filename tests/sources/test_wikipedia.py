@@ -180,7 +180,7 @@ def test_a_title_that_had_no_page_is_found_once_it_has_one(
             sends({"error": {"code": "internal_api_error", "info": "Caught an exception"}}),
             r"200 without a page \(Caught an exception\)",
         ),
-        (sends({"batchcomplete": True}), r"200 without a page \('query'\)"),
+        (sends({"batchcomplete": True}), r"200 without a page \(JSON of another shape\)"),
         (Answer(content=b"<html>A wiki</html>"), r"200 without a page \(.+\): <html>A wiki</html>"),
         (sends({"query": {"interwiki": [{"title": "de:Rhein", "iw": "de"}]}}), "'Rhein' is no page of this wiki"),
         (sends({}, 404), r"404; mend dataset\.base_url"),

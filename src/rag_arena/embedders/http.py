@@ -29,7 +29,7 @@ class Http:
     def __init__(self, params: HttpEmbedder, transport: Transport) -> None:
         self._params = params
         self._bm25 = Bm25(params.bm25)
-        self._model = ServedModel(params, transport, "embedder", "/embeddings", "embeddings")
+        self._model = ServedModel(params, transport, "embedder", "/embeddings", "send_dimensions", "embeddings")
         self.group_size = _REQUESTS * params.batch_size
         settings = params.model_dump(exclude={"api_key_env", "bm25"})
         self.identity = canonical({**settings, "bm25": self._bm25.identity})
@@ -76,10 +76,13 @@ def _vectors(reply: Any, count: int, dimensions: int) -> list[Floats]:
 
     Raises:
         ValueError: there are too few or too many, of another length, or they hold what is no number.
+        LookupError, TypeError: the reply has another shape.
     """
     rows = sorted(reply["data"], key=lambda row: row["index"])
     if [row["index"] for row in rows] != list(range(count)):
-        raise ValueError(f"{len(rows)} vectors for {count} texts")
+        raise ValueError(f"{len(rows)} vectors for {count} texts, or not one for each")
+    if any(isinstance(row["embedding"], str) for row in rows):
+        raise ValueError("a vector as text, where encoding_format float was asked for")
     found = {len(row["embedding"]) for row in rows}
     if found != {dimensions}:
         raise ValueError(f"vectors of length {min(found - {dimensions})}, embedder.dimensions is {dimensions}")

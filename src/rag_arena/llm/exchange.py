@@ -3,8 +3,8 @@
 import asyncio
 import json
 import ssl
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
@@ -36,12 +36,13 @@ class Service:
 
     Args:
         wanted: what a reply holds, as in "200 without ...".
-        read: takes it out of the parsed JSON; ValueError, KeyError, TypeError and AttributeError mean another shape, PassingError
-            that the same is worth asking again.
+        read: takes it out of the parsed JSON; ValueError says what is wrong; LookupError, TypeError and AttributeError mean
+            another shape, PassingError that the same is worth asking again.
         forbidden: the mend of 401 and 403.
         absent: the mend of 404 and of redirects.
         silent: the mend where nobody answers.
         late: the mend of a deadline that passed.
+        refused: the mends of other statuses, where there are any.
     """
 
     wanted: str
@@ -50,6 +51,7 @@ class Service:
     absent: str
     silent: str
     late: str
+    refused: Mapping[int, str] = field(default_factory=dict)
 
 
 async def exchange(request: httpx2.Request, service: Service, transport: Transport, secret: str) -> str:
@@ -96,15 +98,20 @@ async def _once(request: httpx2.Request, service: Service, deadline_s: float) ->
     if response.status_code in (301, 302, 307, 308, 404):
         raise EndpointError(f"{url}: {response.status_code}; {service.absent}")
     if response.status_code != 200:
-        refused = f"{url}: {response.status_code} {said}"
+        mend = service.refused.get(response.status_code)
+        refused = f"{url}: {response.status_code} {said}" + (f"; {mend}" if mend else "")
         raise PassingError(refused, _asked_to_wait(response)) if response.status_code in _PASSING else ArenaError(refused)
     try:
         reply = json.loads(text)
         service.read(reply)
     except PassingError as error:
         raise PassingError(f"{url}: {error}", _asked_to_wait(response)) from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except json.JSONDecodeError as error:
+        raise ArenaError(f"{url}: 200 without {service.wanted} (no JSON): {said}") from error
+    except ValueError as error:
         raise ArenaError(f"{url}: 200 without {service.wanted} ({error}): {said}") from error
+    except (LookupError, TypeError, AttributeError) as error:
+        raise ArenaError(f"{url}: 200 without {service.wanted} (JSON of another shape): {said}") from error
     return canonical(reply).encode("utf-8", "replace").decode()  # texts may be cut in the middle of an emoji
 
 

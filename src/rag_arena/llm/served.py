@@ -15,7 +15,7 @@ from rag_arena.llm.ledger import Entry, Ledger, call_key, canonical, default_pat
 from rag_arena.params import Served, Transport
 
 Body = Mapping[str, Any]
-Reader = Callable[[Any], Any]  # takes what is wanted out of a reply, or refuses it by ValueError, KeyError or TypeError
+Reader = Callable[[Any], Any]  # takes what is wanted out of a reply, or refuses it by ValueError, LookupError or TypeError
 
 
 class ServedModel:
@@ -26,15 +26,17 @@ class ServedModel:
         transport: how requests travel.
         section: where these parameters stand in params.yaml.
         path: put after the base URL.
+        form: the key of these parameters that decides which fields a request has.
         wanted: what a reply holds.
     """
 
-    def __init__(self, params: Served, transport: Transport, section: str, path: str, wanted: str) -> None:
+    def __init__(self, params: Served, transport: Transport, section: str, path: str, form: str, wanted: str) -> None:
         self._params = params
         self._transport = transport
         self._section = section
         self._base_url = params.base_url.rstrip("/")
         self._path = path
+        self._form = form
         self._wanted = wanted
         self._threads = ThreadPoolExecutor(transport.max_concurrency)
         self._ledger = Ledger(default_path())
@@ -81,12 +83,15 @@ class ServedModel:
     def _send(self, body: Body, read: Reader) -> str:
         url, variable = self._base_url + self._path, self._params.api_key_env
         secret = key_from(variable, url, f", or {self._section}.api_key_env to '' for none")
+        form, longest, most = (f"{self._section}.{key}" for key in (self._form, "max_characters", "batch_size"))
+        checked = f"check {form}, {longest} and {most}"
         service = Service(
             self._wanted,
             read,
             f"check {variable or f'{self._section}.api_key_env'}",
             f"mend {self._section}.base_url or {self._section}.model ({self._params.model})",
             f"start the server or mend {self._section}.base_url",
-            f"raise served.deadline_s or lower {self._section}.batch_size",
+            f"wait until it has loaded its model, raise served.deadline_s, or lower {most}",
+            {400: checked, 413: f"lower {most} or {longest}", 422: checked},
         )
         return asyncio.run(exchange(httpx2.Request("POST", url, json=body), service, self._transport, secret))

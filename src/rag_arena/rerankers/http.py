@@ -20,7 +20,7 @@ class Http:
     def __init__(self, params: HttpReranker, transport: Transport, recorded: bool = True) -> None:
         self._params = params
         self._recorded = recorded  # else the server is always asked
-        self._model = ServedModel(params, transport, "reranker", "/rerank", "scores")
+        self._model = ServedModel(params, transport, "reranker", "/rerank", "documents_key", "scores")
 
     def scores(self, query: str, documents: Sequence[str]) -> list[float]:
         """A logit per document."""
@@ -56,10 +56,11 @@ def _scores(reply: Any, count: int, scale: str) -> list[float]:
 
     Raises:
         ValueError: a document has no score or several, or a score is no number or no probability.
+        LookupError, TypeError: the reply has another shape.
     """
     rows = sorted(reply if isinstance(reply, list) else reply["results"], key=lambda row: row["index"])
     if [row["index"] for row in rows] != list(range(count)):
-        raise ValueError(f"{len(rows)} scores for {count} documents")
+        raise ValueError(f"{len(rows)} scores for {count} documents, or not one for each")
     scores = [float(row["score"] if "score" in row else row["relevance_score"]) for row in rows]
     if not all(map(math.isfinite, scores)):
         raise ValueError("a score that is not finite")
