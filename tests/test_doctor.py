@@ -6,6 +6,7 @@ import math
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -135,6 +136,15 @@ def test_a_vector_store_that_answers_is_named_with_its_version(at: Project) -> N
     with serve_qdrant() as qdrant:
         at.change({"store": {"backend": "server", "url": qdrant.url, "api_key_env": ""}})
         assert findings()["store"] == Finding("store", True, f"Qdrant {VERSION} at {qdrant.url} answers")
+
+
+def test_a_vector_store_that_hangs_is_asked_once_and_not_for_long(at: Project, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "DEADLINE_S", 1)
+    with serve_qdrant() as qdrant:
+        at.change({"store": {"backend": "server", "url": qdrant.url, "api_key_env": ""}})
+        qdrant.refuse = lambda _: time.sleep(1.2)
+        assert only_ill("store") == f"{qdrant.url}: no reply within 1 s; give the server more memory or processors"
+        assert len(qdrant.asked) == 1
 
 
 def test_a_search_engine_is_asked_where_a_strategy_looks_on_the_web(at: Project, stub: Stub) -> None:

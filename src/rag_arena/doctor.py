@@ -35,7 +35,7 @@ from rag_arena.stages.sample import sample
 from rag_arena.wording import count
 
 FREE_GB = 2.0
-DEADLINE_S = 20.0  # of a question to a service that is no chat
+DEADLINE_S = 20.0  # of a question to a service that is no language model
 _PINNED = re.compile(r"^([A-Za-z0-9_.-]+)==([^ ;\\]+)")
 
 
@@ -193,7 +193,7 @@ def _store(store: Store) -> str:
         return {"local": "filled in memory by every process", "edge": "filled on disk by every process"}[store.backend]
     from rag_arena.retrieval.server import connect  # a second to import
 
-    with closing(connect(store)) as client:
+    with closing(connect(store, DEADLINE_S)) as client:
         return f"Qdrant {client.info().version} at {store.url} answers"
 
 

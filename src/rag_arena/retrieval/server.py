@@ -22,21 +22,27 @@ _PAUSES_S = (0.2, 1.0, 4.0)  # before each further try
 _PASSING = (408, 429, 500, 502, 503, 504)
 
 
-def connect(params: Store) -> QdrantClient:
+def connect(params: Store, once_within_s: float | None = None) -> QdrantClient:
     """A client of the configured server, once that has answered; a version far from the client's is told on stderr.
+
+    Args:
+        params: where the server is.
+        once_within_s: ask it once and wait so long; if it is not given, be patient.
 
     Raises:
         EndpointError: nobody answers, the key is missing or refused, or it is no Qdrant.
     """
     key = key_from(params.api_key_env, params.url, ", or store.api_key_env to '' for none")
+    deadline_s = int(once_within_s or _DEADLINE_S)
+    transport = httpx.HTTPTransport if once_within_s else _PatientTransport
     client = QdrantClient(
         params.url,
         headers={"api-key": key} if key else {},
-        timeout=_DEADLINE_S,
-        transport=_PatientTransport(verify=params.url.startswith("https:")),  # reading certificates takes time
+        timeout=deadline_s,
+        transport=transport(verify=params.url.startswith("https:")),  # reading certificates takes time
         check_compatibility=False,  # its warning comes from a thread and fills three lines; ours is below
     )
-    with told(params.url):
+    with told(params.url, deadline_s):
         found = client.info().version
         client.get_collections()  # needs the key, as the version does not
     known = importlib.metadata.version("qdrant-client")
@@ -46,7 +52,7 @@ def connect(params: Store) -> QdrantClient:
 
 
 @contextmanager
-def told(where: str) -> Iterator[None]:
+def told(where: str, deadline_s: int = _DEADLINE_S) -> Iterator[None]:
     """Whatever the client raises, as one line that begins with `where` and says what to do."""
     try:
         yield
@@ -61,7 +67,7 @@ def told(where: str) -> Iterator[None]:
         raise ArenaError(f"{where}: {blotted(str(error))}; run fewer cells at once") from error
     except ResponseHandlingException as error:
         if isinstance(error.source, httpx.TimeoutException):
-            raise ArenaError(f"{where}: no reply within {_DEADLINE_S} s; give the server more memory or processors") from error
+            raise ArenaError(f"{where}: no reply within {deadline_s} s; give the server more memory or processors") from error
         if isinstance(error.source, httpx.TransportError):
             said = blotted(str(error.source))
             raise EndpointError(f"{where}: nobody answers ({said}); start Qdrant or mend store.url") from error
