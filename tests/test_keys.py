@@ -18,6 +18,7 @@ from rag_arena.rerankers.http import Http as Reranker
 from rag_arena.retrieval import server
 from rag_arena.retrieval.web import WebSearch
 from rag_arena.scoring.judge import Judge
+from rag_arena.sources import hub
 from tests.servedstub import served_embedder, served_reranker
 from tests.stub import listening
 
@@ -176,6 +177,12 @@ def test_a_key_that_is_empty_is_told_by_its_variable(
     with pytest.raises(EndpointError, match=": needs a key; set MY_KEY"):
         service(echo.url, ledger)
     assert echo.seen == []
+
+
+def test_a_token_of_the_hub_that_no_header_can_carry_is_refused_by_its_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HF_TOKEN", "hf_schlüssel")
+    with pytest.raises(EndpointError, match=r"^owner/name \(c, main\): HF_TOKEN holds a line break or a character outside ASCII"):
+        hub.find("owner/name", "c", "main")
 
 
 def test_a_contact_that_no_header_can_carry_is_refused_by_its_variable(

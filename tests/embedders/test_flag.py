@@ -410,6 +410,12 @@ def test_a_name_that_is_no_folder_and_that_the_hub_does_not_give_is_refused(monk
     assert message.startswith("embedder.model: BAAI/bge-m3 is no folder, and the Hugging Face Hub does not give it (")
 
 
+def test_a_token_that_no_header_can_carry_is_refused_before_the_hub_is_asked(monkeypatch):
+    monkeypatch.setenv("HF_TOKEN", "hf_schlüssel")
+    told = "HF_TOKEN holds a line break or a character outside ASCII; set it anew"
+    assert refusal("BAAI/bge-m3") == f"embedder.model: BAAI/bge-m3: {told}"
+
+
 def test_of_the_hub_only_what_is_loaded_is_fetched(monkeypatch, copied):
     from huggingface_hub.utils import filter_repo_objects
 

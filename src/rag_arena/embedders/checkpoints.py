@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from rag_arena.errors import ArenaError
+from rag_arena.llm.keys import header_from
 from rag_arena.params import Checkpoint
 from rag_arena.wording import count, first_line
 
@@ -145,6 +146,7 @@ class Folder:
 def _fetched(params: Checkpoint, section: str) -> Path:
     if params.model.startswith(("/", ".", "~")):
         raise ArenaError(f"{section}.model: there is no folder {params.model}")
+    header_from("HF_TOKEN", f"{section}.model: {params.model}")
     from huggingface_hub import snapshot_download
     from huggingface_hub.errors import HfHubHTTPError, HFValidationError, LocalEntryNotFoundError
 

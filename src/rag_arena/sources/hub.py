@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from rag_arena.errors import ArenaError
+from rag_arena.llm.keys import header_from
 from rag_arena.sources.files import Row
 
 _SCHEME = "hf://datasets/"
@@ -42,6 +43,7 @@ def find(hub: str, config: str, revision: str) -> Address:
     if not sys.stderr.isatty():
         datasets.disable_progress_bars()
     name = f"{hub} ({config}, {revision})"
+    header_from("HF_TOKEN", name)
     try:
         builder = datasets.load_dataset_builder(hub, config, revision=revision)
     except ConnectionError as error:
