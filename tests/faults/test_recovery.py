@@ -7,6 +7,7 @@ import signal
 import socket
 import sqlite3
 import subprocess
+import sys
 import time
 from collections.abc import Callable
 from contextlib import closing
@@ -164,6 +165,19 @@ def test_claims_of_a_killed_dvc_stop_nobody(workspace: Workspace, left: str) -> 
     workspace.run("snakemake", "--cores", "1", "data/sample/evaluation.parquet")
     assert sample.exists()
     assert half_written(workspace) == []
+
+
+def test_a_stage_that_outlives_its_snakemake_is_named(workspace: Workspace) -> None:
+    claimed = workspace.folder / "data/sample/evaluation.parquet"
+    with subprocess.Popen([sys.executable, "-c", "input()", "dvc"], stdin=subprocess.PIPE) as alive:
+        claims = {"write": {str(claimed): {"pid": alive.pid, "cmd": "dvc repro sample"}}, "read": {}}
+        (workspace.folder / ".dvc/tmp/rwlock").write_text(json.dumps(claims))
+        done = workspace.run(*RUN, check=False)
+        assert alive.poll() is None
+        alive.communicate(b"\n")
+    said = f"arena: DVC is at work in this folder (process {alive.pid}, dvc repro sample); wait for it to end, or end it"
+    assert (done.returncode, done.stderr.splitlines()[-1]) == (1, said)
+    workspace.run("snakemake", "--cores", "1", "data/sample/evaluation.parquet")
 
 
 def test_of_two_runs_in_one_folder_one_says_so_and_ends(workspace: Workspace) -> None:

@@ -2,6 +2,7 @@
 import atexit
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -80,6 +81,10 @@ def mark_stale():
             file=sys.stderr,
         )
         status = dvc_status()
+    if busy := re.search(r"is busy.*\n *\(PID (\d+)\): (.*)", status.stderr):
+        sys.exit(
+            f"arena: DVC is at work in this folder (process {busy[1]}, {busy[2]}); wait for it to end, or end it"
+        )
     if status.returncode:
         sys.exit(f"arena: dvc status: {status.stderr.strip()}")
     stale = json.loads(status.stdout or "{}")
