@@ -48,7 +48,7 @@ def compose(conf: Path, overrides: Sequence[str]) -> str:
 def differences(old: str, new: str) -> list[str]:
     """One line per key whose value differs between two params.yaml texts, as `key: old -> new`.
 
-    A section that only one of them has is one line, with `{…}` for its keys.
+    A section that only one of them has is one line: with its values if it is new, with `{…}` if it is gone.
     """
     return list(_differing(_parsed(old), _parsed(new), ""))
 
@@ -169,11 +169,7 @@ def _differing(old: Any, new: Any, key: str) -> Iterator[str]:
     if isinstance(old, dict) and isinstance(new, dict):
         for name in [*old, *(name for name in new if name not in old)]:
             yield from _differing(old.get(name, _ABSENT), new.get(name, _ABSENT), f"{key}.{name}" if key else str(name))
+    elif new is _ABSENT:
+        yield f"{key}: {'{…}' if isinstance(old, dict) else repr(old)} -> (absent)"
     elif old != new:
-        yield f"{key}: {_shown(old, new)} -> {_shown(new, old)}"
-
-
-def _shown(value: Any, other: Any) -> str:
-    if value is _ABSENT:
-        return "(absent)"
-    return "{…}" if isinstance(value, dict) and other is _ABSENT else repr(value)
+        yield f"{key}: {'(absent)' if old is _ABSENT else repr(old)} -> {new!r}"
