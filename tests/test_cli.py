@@ -431,6 +431,45 @@ def test_the_leaderboard_says_what_its_questions_lack(results: Project, column: 
     assert note in results.ok("leaderboard").splitlines()
 
 
+def test_the_leaderboard_says_which_differences_are_beyond_chance(results: Project) -> None:
+    compared = {"varies": "strategy", "retrieval": "dense", "against": "vanilla", "n_questions": 12, "n_clusters": 12}
+    of = {"mean": 0.5, "mean_against": 0.25, "low": 0.1, "high": 0.4, "won": 6, "lost": 0, "tied": 6, "p": 0.01}
+    rows = [
+        {"metric": metric, "strategy": name, "difference": difference, "p_holm": p, "detectable": detectable, **compared, **of}
+        for metric, name, difference, p, detectable in (
+            ("recall", "corrective", 0.25, 0.049, 0.2),
+            ("recall", "self_rag", -0.5, 0.05, 0.3),
+            ("f1", "corrective", -0.125, 0.001, 0.1),
+            ("answer_accuracy", "corrective", 0.5, 0.001, 0.1),
+        )
+    ]
+    results.write("results/contrasts.parquet", artifacts.CONTRASTS, rows)
+    shown = " ".join(results.ok("leaderboard").split())
+    found = "recall of corrective-dense +0.25 against vanilla, f1 of corrective-dense -0.12 against vanilla"
+    assert f"beyond chance is {found} (p < 0.05 by Holm; 2 comparisons with vanilla or dense in each of recall, f1)" in shown
+    assert "This sample can show differences in recall from about 0.25." in shown  # the median of 0.2 and 0.3
+    assert "beyond chance" not in results.ok("leaderboard", "--question-type", "multi_hop")
+
+    results.write("results/contrasts.parquet", artifacts.CONTRASTS, [{**row, "p_holm": 0.05} for row in rows])
+    assert "nothing is beyond chance (p < 0.05 by Holm;" in " ".join(results.ok("leaderboard").split())
+    results.write("results/contrasts.parquet", artifacts.CONTRASTS, [])
+    assert "beyond chance" not in results.ok("leaderboard")
+
+
+def test_two_cells_are_compared_on_their_questions(finished: Project) -> None:
+    shown = [line.split() for line in finished.ok("compare", "vanilla-dense", "no_retrieval-none").splitlines()]
+    (recall,) = (words for words in shown if words[:1] == ["recall"])
+    mean, against, difference = map(float, recall[2:5])
+    assert (recall[1], against) == ("3", 0.0)  # of four: q3 failed in vanilla
+    assert mean == difference > 0
+    assert {"contains", "f1", "tokens_in", "cost_usd", "latency_p50_s"} <= {words[0] for words in shown if words}
+
+
+def test_a_cell_without_results_cannot_be_compared(finished: Project) -> None:
+    line = "arena: results: no cell 'vanila-dense'; did you mean vanilla-dense?"
+    assert refusal(finished, "compare", "vanila-dense", "no_retrieval-none") == line
+
+
 def test_the_leaderboard_of_one_question_type_counts_its_questions_alone(finished: Project) -> None:
     assert "single_hop: 2 questions" in finished.ok("leaderboard", "--question-type", "single_hop")
 

@@ -3,13 +3,16 @@
 import csv
 from typing import Any
 
+import numpy as np
 from rich.box import MARKDOWN, SIMPLE
 from rich.console import Console
 from rich.table import Table
 
 from rag_arena import artifacts, layout
 from rag_arena.errors import ArenaError
-from rag_arena.records import AUTO
+from rag_arena.records import AUTO, LEVEL
+from rag_arena.scoring.groups import ALL
+from rag_arena.wording import count
 
 _COLUMNS = (
     ("recall", "recall", 2),
@@ -25,6 +28,7 @@ _COLUMNS = (
     ("cost_usd", "USD", 4),
 )
 _WIDTH = 118  # what the table needs
+_COMPARED = ("recall", "contains", "f1")  # in the note under the table
 _ENOUGH = 10  # labelled retrievals of either kind under which a cut between them is an accident
 
 
@@ -62,8 +66,9 @@ def render(console: Console, question_type: str, markdown: bool = False) -> None
     if (generated := first["n_generated"]) != "0":
         console.print(f"{generated} of the {first['n_planned']} questions were generated, not written.", highlight=False)
     console.print(_judge_note(about["judge"], rows), highlight=False)
-    if note := _calibration_note():
-        console.print(note, highlight=False)
+    for note in (_calibration_note(), _contrast_note() if question_type == ALL else ""):
+        if note:
+            console.print(note, highlight=False)
 
 
 def _shown(value: str, digits: int) -> str:
@@ -105,6 +110,31 @@ def _calibration_note() -> str:
     )
 
 
+def _contrast_note() -> str:
+    """Which of the planned comparisons are beyond chance, and how large a difference this sample would show.
+
+    Those by the judge's ratings are left to the table: the note on the judge says whether they mean anything.
+    """
+    rows = artifacts.read(layout.result("contrasts"), artifacts.CONTRASTS).to_pylist()
+    by_metric = {metric: found for metric in _COMPARED if (found := [row for row in rows if row["metric"] == metric])}
+    if not by_metric:
+        return ""
+    shown = [
+        f"{metric} of {row['strategy']}-{row['retrieval']} {row['difference']:+.2f} against {row['against']}"
+        for metric, found in by_metric.items()
+        for row in found
+        if row["p_holm"] < LEVEL
+    ]
+    number, (metric, compared) = max(map(len, by_metric.values())), next(iter(by_metric.items()))
+    note = (
+        f"Question by question, {'beyond chance is ' + ', '.join(shown) if shown else 'nothing is beyond chance'} "
+        f"(p < {LEVEL} by Holm; {count(number, 'comparison')} with vanilla or dense in each of {', '.join(by_metric)})."
+    )
+    if least := [row["detectable"] for row in compared if row["detectable"] is not None]:
+        note += f" This sample can show differences in {metric} from about {np.median(least):.2f}."
+    return f"{note} See `arena table contrasts`, `arena compare`."
+
+
 def _judge_note(judge: str, rows: list[dict[str, Any]]) -> str:
     asked, failed = (sum(int(row[c]) for row in rows) for c in ("n_judged", "n_judge_failed"))
     note = f"* by {judge} on {asked} answers; {failed} had a failed judgement."
@@ -113,7 +143,7 @@ def _judge_note(judge: str, rows: list[dict[str, Any]]) -> str:
     if whole["share_right"] is None:
         note += " NOTHING IS KNOWN OF THIS JUDGE: there was no pair of known truth (see sample.calibration, judge.known_truth)."
     else:
-        better = whole["p_chance"] < 0.05
+        better = whole["p_chance"] < LEVEL
         verdict = "better than chance" if better else "NO BETTER THAN CHANCE: read nothing into its columns"
         note += (
             f" On {whole['n_asked']} pairs of known truth it is right in {whole['share_right']:.0%} "

@@ -10,6 +10,7 @@ QuestionType = Literal["multi_hop", "single_hop", "summary"]
 ANSWERED, FAILED = "answered", "failed"  # what became of a question
 COSINE, RELEVANCE = "cosine", "relevance"  # what scores a retrieval: similarity of vectors, or the reranker
 SCORERS = (COSINE, RELEVANCE)
+LEVEL = 0.05  # probability under which something is called better than chance
 TYPED, AUTO, TRAINED = "typed", "auto", "trained"  # origins of a setting in force; `percentile P` is another
 NOT_ASKED = "endpoint: "  # begins the error of a judgement whose judge could not be asked: worth another try
 ORIGINAL, GENERATED = "original", "generated"  # how a question came to be, where that is known

@@ -316,6 +316,18 @@ ORACLE = _artifact(
     },
     nullable=(*_CEILING, *_ROUTED, *_CHOSEN),
 )
+CONTRASTS = _artifact(
+    "contrasts",
+    ("metric", "varies", "strategy", "retrieval"),
+    {
+        **dict.fromkeys(("metric", "varies", "strategy", "retrieval", "against"), _S),
+        **dict.fromkeys(("n_questions", "n_clusters"), _I),
+        **dict.fromkeys(("mean", "mean_against", "difference", "low", "high"), _F),
+        **dict.fromkeys(("won", "lost", "tied"), _I),
+        **dict.fromkeys(("p", "p_holm", "detectable"), _F),
+    },
+    nullable=("low", "high", "detectable"),
+)
 GRADERS = _artifact(
     "graders",
     ("strategy", "retrieval", "grader"),

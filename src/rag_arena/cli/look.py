@@ -35,6 +35,17 @@ def leaderboard(
 
 
 @app.command()
+def compare(
+    first: Annotated[str, typer.Argument(help="a cell of the leaderboard, as strategy-retrieval")],
+    second: Annotated[str, typer.Argument(help="the cell to hold it against")],
+) -> None:
+    """Hold two cells against each other, question by question. Example: arena compare corrective-dense vanilla-dense"""
+    from rag_arena.comparison import render
+
+    render(Console(), first, second)
+
+
+@app.command()
 def table(
     name: Annotated[
         str, typer.Argument(help="a table of results/, e.g. retrieval_quality; without it, their names are listed")

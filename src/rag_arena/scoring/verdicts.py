@@ -7,10 +7,10 @@ from typing import Any
 import numpy as np
 from scipy import stats
 
+from rag_arena.records import LEVEL
 from rag_arena.scoring.groups import mean
 
 BETTER, NO_BETTER = "better than chance", "no better than chance"
-_LEVEL = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def quality(verdicts: Sequence[Verdict]) -> dict[str, Any]:
         "recall": mean(v.said for v in true),
         "auc": auc,
         "p_chance": p_chance,
-        "chance": None if p_chance is None else BETTER if p_chance < _LEVEL else NO_BETTER,
+        "chance": None if p_chance is None else BETTER if p_chance < LEVEL else NO_BETTER,
         **{source: mean(v.source == source for v in verdicts) for source in ("logprobs", "schema", "unreadable")},
     }
 

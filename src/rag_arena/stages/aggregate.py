@@ -14,6 +14,7 @@ from rag_arena.artifacts import Artifact, questions_of
 from rag_arena.params import NO_MODE, Params
 from rag_arena.records import FAILED, Cell, Question
 from rag_arena.scoring.board import board_row, latencies, metrics
+from rag_arena.scoring.contrasts import contrast_rows
 from rag_arena.scoring.decisions import Path, scorecard
 from rag_arena.scoring.graders import grader_rows
 from rag_arena.scoring.groups import ALL, groups, origins
@@ -104,6 +105,7 @@ def aggregate(
         artifacts.DECISIONS: decisions,
         artifacts.PATHS: paths,
         artifacts.ORACLE: itertools.chain.from_iterable(_oracle(mode, cells, scored) for mode in retrieved),
+        artifacts.CONTRASTS: contrast_rows(scored, {q.question_id: q.gold_ids for q in asked.values()}),
         artifacts.SETTINGS: settings,
         artifacts.JUDGE_QUALITY: judged,
         artifacts.JUDGE_TRUTH: judge_truth(known_truth.to_pylist()),
