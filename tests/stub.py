@@ -167,6 +167,7 @@ class Stub:
 @contextmanager
 def listening(handler: type[BaseHTTPRequestHandler]) -> Iterator[str]:
     """The URL of a server on a free loopback port."""
+    handler.disable_nagle_algorithm = True  # else every reply waits 40 ms for the client to acknowledge its headers
     server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
     server.daemon_threads = True
     thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.005}, daemon=True)
