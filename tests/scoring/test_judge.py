@@ -14,7 +14,7 @@ from rag_arena.llm.ledger import Ledger
 from rag_arena.metering import metered
 from rag_arena.params import Endpoint, Llm, Metrics, Price, Transport
 from rag_arena.records import NOT_ASKED
-from rag_arena.scoring.judge import Accuracy, Judge, Support, accuracy_of, support_of
+from rag_arena.scoring.judge import Accuracy, Judge, Support, _stop_words, accuracy_of, support_of
 from tests.stub import Answer, Stub, completion
 
 METRICS = Metrics(questions=1, rating_tokens=16, claims_tokens=128, verdict_tokens=256)
@@ -308,3 +308,9 @@ def test_judgements_are_replayed_and_metered_under_their_metric(stub: Stub, ledg
         assert faithfulness(stub, ledger) == faithfulness(stub, ledger)
     assert [(call.node, call.replayed) for call in meter.calls] == [("faithfulness", False)] * 2 + [("faithfulness", True)] * 2
     assert len(stub.requests) == 2
+
+
+def test_words_that_carry_no_content_are_scikit_learns() -> None:
+    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS
+
+    assert _stop_words() == ENGLISH_STOP_WORDS

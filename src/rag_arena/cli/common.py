@@ -26,6 +26,13 @@ CALIBRATED = {
     "candidates": artifacts.CANDIDATES,
 }
 _read: list[bytes] = []  # params.yaml as this process read it
+ROUTER = {
+    "silver": artifacts.SILVER,
+    "router": artifacts.ROUTER,
+    "confusion": artifacts.CONFUSION,
+    "quality": artifacts.ROUTER_QUALITY,
+    "calls": artifacts.CALLS,
+}
 
 
 def params_in_force() -> Params:

@@ -4,12 +4,15 @@ The only door to ragas. Its metrics swallow errors (one of two failed ratings is
 against the claims), so what each model call returned is recorded here and reconciled. A failed judgement is counted, not dropped.
 """
 
+import importlib.util
 import logging
 import os
 import re
+import runpy
 from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 os.environ["RAGAS_DO_NOT_TRACK"] = "true"  # before ragas is imported: it posts telemetry otherwise
@@ -149,9 +152,17 @@ def _plain(text: str) -> str:
 
 
 def _content(text: str) -> set[str]:
-    from sklearn.feature_extraction.text import ENGLISH_STOP_WORDS  # a second to import, and not every judge needs it
+    return {word for word in _WORD.findall(text.lower()) if word not in _stop_words()}
 
-    return {word for word in _WORD.findall(text.lower()) if word not in ENGLISH_STOP_WORDS}
+
+@cache
+def _stop_words() -> frozenset[str]:
+    """scikit-learn's, read from its file: importing the package takes a second."""
+    package = importlib.util.find_spec("sklearn")
+    assert package is not None
+    assert package.origin is not None
+    words = runpy.run_path(str(Path(package.origin).parent / "feature_extraction/_stop_words.py"))
+    return frozenset(words["ENGLISH_STOP_WORDS"])
 
 
 class _Recorder(InstructorLLM):  # type: ignore[misc]
