@@ -1,4 +1,4 @@
-"""One workspace whose data stages are done; every test gets a copy of it and a server of its own behaviour."""
+"""One workspace whose data stages are done; a test gets a copy of it and a server of its own behaviour."""
 
 import shutil
 from collections.abc import Iterator
@@ -35,8 +35,8 @@ def stub(server: Stub) -> Stub:
 
 
 @pytest.fixture(scope="module")
-def prepared(tmp_path_factory: pytest.TempPathFactory, server: Stub) -> Workspace:
-    """Two cells over three questions: everything made that needs no model."""
+def composed(tmp_path_factory: pytest.TempPathFactory, server: Stub) -> Workspace:
+    """Two cells over three questions: nothing has run yet."""
     folder: Path = tmp_path_factory.mktemp("faults")
     dataset = small_dataset(folder / "dataset", per_type=3, distractors=4)
     experiment = stub_experiment(server.url, dataset, strategies="[vanilla, no_retrieval]", modes="[dense]")
@@ -50,9 +50,14 @@ def prepared(tmp_path_factory: pytest.TempPathFactory, server: Stub) -> Workspac
     ):
         assert old in experiment
         experiment = experiment.replace(old, new)
-    made = create(folder / "project", folder / "ledger.sqlite", experiment)
-    made.run("snakemake", "--cores", "2", *PREPARED)
-    return made
+    return create(folder / "project", folder / "ledger.sqlite", experiment)
+
+
+@pytest.fixture(scope="module")
+def prepared(composed: Workspace) -> Workspace:
+    """Everything made that needs no model."""
+    composed.run("snakemake", "--cores", "2", *PREPARED)
+    return composed
 
 
 @pytest.fixture

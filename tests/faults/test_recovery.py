@@ -1,104 +1,27 @@
-"""Kills, interruptions, two runs at once, servers that fail: what is kept, what is said, and that the same command goes on."""
+"""Interruptions, two runs at once, servers that fail: what is kept, what is said, and that the same command goes on."""
 
 import json
 import os
-import random
 import signal
 import socket
-import sqlite3
 import subprocess
 import sys
 import time
-from collections.abc import Callable
-from contextlib import closing
 from pathlib import Path
 
-import psutil
 import pyarrow.parquet as pq
 import pytest
 import yaml
 
-from rag_arena.llm.ledger import call_key, canonical
 from tests.faults.conftest import PREPARED, slowly
+from tests.faults.harness import RUN, Started, half_written, keys, recorded, until
 from tests.pipeline.workspace import Workspace, small_dataset
 from tests.stub import Answer, Body, Stub
 
-KILLS = 30
-RUN = ("snakemake", "--cores", "2")
 CELL = "run@vanilla-dense"
 CELL_ANSWERS = "data/runs/vanilla/dense/answers.parquet"
+BOTH_CELLS = (*RUN, CELL_ANSWERS, "data/runs/no_retrieval/none/answers.parquet")
 PLANTED = "sk-planted-5d41402abc4b2a76"
-
-
-class Started:
-    """A command in a process group of its own, as a terminal would start it; what it prints goes to a file."""
-
-    def __init__(self, workspace: Workspace, *command: str) -> None:
-        self._said = workspace.folder.parent / f"printed-{time.monotonic_ns()}.txt"
-        with self._said.open("wb") as out:
-            self.process = subprocess.Popen(
-                command, cwd=workspace.folder, env=workspace.environment(), stdout=out, stderr=out, start_new_session=True
-            )
-
-    @property
-    def printed(self) -> str:
-        return self._said.read_text()
-
-    def end(self, timeout: float = 120) -> int:
-        """Wait for it; its exit status."""
-        return self.process.wait(timeout)
-
-    def signal(self, number: int) -> None:
-        """To the whole group."""
-        os.killpg(self.process.pid, number)
-
-    def kill(self) -> None:
-        """Kill the whole group and wait until nothing of it is left."""
-        self.signal(signal.SIGKILL)
-        self.process.wait()
-        until(lambda: not self.members(), "the killed group is gone")
-
-    def members(self) -> list[int]:
-        """Living processes of the group."""
-        found = []
-        for process in psutil.process_iter(["status"]):
-            try:
-                if os.getpgid(process.pid) == self.process.pid and process.info["status"] != psutil.STATUS_ZOMBIE:
-                    found.append(process.pid)
-            except ProcessLookupError:
-                continue
-        return found
-
-
-def until(holds: Callable[[], bool], what: str, seconds: float = 60) -> None:
-    """Poll until it holds."""
-    deadline = time.monotonic() + seconds
-    while not holds():
-        assert time.monotonic() < deadline, f"not within {seconds} s: {what}"
-        time.sleep(0.01)
-
-
-def recorded(workspace: Workspace) -> set[str]:
-    """Keys in the ledger."""
-    if not workspace.ledger.exists():
-        return set()
-    with closing(sqlite3.connect(workspace.ledger, timeout=60)) as db:
-        made = db.execute("SELECT 1 FROM sqlite_master WHERE name = 'calls'").fetchone()
-        return {key for (key,) in db.execute("SELECT key FROM calls")} if made else set()
-
-
-def keys(server: Stub, start: int = 0) -> list[str]:
-    """Ledger keys of the requests that the server received."""
-    identity = canonical({"base_url": server.url, "model": "stub"})
-    return [call_key(identity, canonical(body)) for body in server.requests[start:]]
-
-
-def forget(workspace: Workspace) -> None:
-    """Back to a fresh checkout with an empty ledger."""
-    workspace.wipe()
-    (workspace.folder / "dvc.lock").unlink(missing_ok=True)
-    for part in workspace.ledger.parent.glob(f"{workspace.ledger.name}*"):
-        part.unlink()
 
 
 def board(workspace: Workspace) -> dict[str, dict[str, int]]:
@@ -109,38 +32,6 @@ def board(workspace: Workspace) -> dict[str, dict[str, int]]:
 
 def counts(row: dict[str, int]) -> tuple[int, ...]:
     return tuple(row[name] for name in ("n_planned", "n_answered", "n_failed", "n_judged"))
-
-
-def half_written(workspace: Workspace) -> list[Path]:
-    return [*workspace.folder.glob("data/**/.*.tmp"), *workspace.folder.glob("results/.*.tmp")]
-
-
-def test_thirty_kills_lose_no_recorded_call_and_change_no_byte(workspace: Workspace, stub: Stub) -> None:
-    forget(workspace)
-    start = time.monotonic()
-    workspace.snakemake(cores=2)
-    longest = 0.25 * (time.monotonic() - start)  # longer than any one stage takes, so that every sequence gets on
-    undisturbed, asked = workspace.deterministic(), set(keys(stub))
-    chance = random.Random(30)
-    moments = [chance.uniform(0.1, longest) for _ in range(KILLS)]
-    while moments:
-        forget(workspace)
-        complete = False
-        while not complete:
-            held, before = recorded(workspace), len(stub.requests)
-            run = Started(workspace, *RUN)
-            try:
-                status = run.end(moments.pop() if moments else 120)
-            except subprocess.TimeoutExpired:
-                run.kill()
-            else:
-                assert status == 0, run.printed
-                complete = True
-            assert held.isdisjoint(keys(stub, before)), "a recorded request was sent again"
-        assert workspace.deterministic() == undisturbed
-        assert set(keys(stub)) == recorded(workspace) == asked
-        assert half_written(workspace) == []
-    assert "Nothing to be done" in workspace.snakemake().stderr
 
 
 @pytest.mark.parametrize("torn_at", ["schema", "    params:"])
@@ -192,14 +83,14 @@ def test_of_two_runs_in_one_folder_one_says_so_and_ends(workspace: Workspace) ->
 
 
 def test_dvc_repro_beside_snakemake_breaks_nothing(workspace: Workspace, stub: Stub) -> None:
-    run = Started(workspace, *RUN)
+    run = Started(workspace, *BOTH_CELLS)
     until(lambda: bool(stub.requests), "a cell asks")
-    beside = workspace.run("dvc", "repro", check=False)
+    beside = workspace.run("dvc", "repro", CELL, check=False)
     run.end()
     if beside.returncode:
         assert "is busy" in beside.stderr or "Unable to acquire lock" in beside.stderr
-    workspace.run(*RUN)
-    assert counts(board(workspace)["vanilla"]) == (3, 3, 0, 3)
+    workspace.run(*BOTH_CELLS)
+    assert pq.read_table(workspace.folder / CELL_ANSWERS)["status"].to_pylist() == ["answered"] * 3
     assert len(keys(stub)) == len(set(keys(stub)))
 
 
@@ -234,7 +125,7 @@ def test_any_name_of_a_folder_may_be_given_to_make(workspace: Workspace, tmp_pat
     assert pq.read_table(workspace.folder / "data/corpus.parquet").num_rows == len(documents)
 
 
-@pytest.mark.parametrize(("command", "seconds"), [(("arena", "run", "vanilla", "dense"), 2), (RUN, 5)])
+@pytest.mark.parametrize(("command", "seconds"), [(("arena", "run", "vanilla", "dense"), 2), (BOTH_CELLS, 5)])
 def test_an_interrupted_call_ends_at_once_and_the_same_command_goes_on(
     workspace: Workspace, stub: Stub, command: tuple[str, ...], seconds: float
 ) -> None:

@@ -31,7 +31,8 @@ class Workspace:
 
     def environment(self) -> dict[str, str]:
         """The environment of every command."""
-        kept = {k: v for k, v in os.environ.items() if not k.startswith(("GIT_", "ARENA_", "DVC_", "SNAKEMAKE"))}
+        foreign = ("GIT_", "ARENA_", "DVC_", "SNAKEMAKE", "PYTHONDONTWRITEBYTECODE")
+        kept = {k: v for k, v in os.environ.items() if not k.startswith(foreign)}
         return {
             **kept,
             "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
