@@ -13,14 +13,14 @@ import pytest
 import yaml
 
 from tests.pipeline.graphs import Stage, dvc_stages, snakemake_stages
-from tests.pipeline.workspace import ROOT, Workspace
+from tests.pipeline.workspace import ROOT, Workspace, create, small_dataset, stub_experiment
 from tests.stub import Stub
 
 PAGE = ROOT / "docs/adding-a-strategy.md"
 # A file is a path in backticks, a colon, and a block; a command stands in a block of its own, marked sh.
 STEP = re.compile(r"^`(?P<path>[^`\n]+)`:\n\n```\w+\n(?P<text>.*?)^```$|^```sh\n(?P<commands>.*?)^```$", re.MULTILINE | re.DOTALL)
 OWN = "src/rag_arena/strategies/keyword/"
-CELLS = {"keyword-dense", "keyword-hybrid"}
+CELL = "keyword-hybrid"
 
 
 @dataclass(frozen=True)
@@ -31,6 +31,14 @@ class Followed:
     requests: int
     printed: str
     written: list[str]
+
+
+@pytest.fixture(scope="module")
+def workspace(tmp_path_factory: pytest.TempPathFactory, server: Stub) -> Workspace:
+    """The page's strategies in one mode."""
+    folder = tmp_path_factory.mktemp("tutorial")
+    experiment = stub_experiment(server.url, small_dataset(folder / "dataset"), modes="[hybrid]")
+    return create(folder / "project", folder / "ledger.sqlite", experiment)
 
 
 @pytest.fixture(scope="module")
@@ -68,11 +76,9 @@ def test_what_the_page_says_is_composed_is_what_changes(followed: Followed) -> N
 
 def test_its_cells_stand_on_the_leaderboard_without_failed_questions(workspace: Workspace, followed: Followed) -> None:
     board = pq.read_table(workspace.folder / "results/leaderboard.parquet").to_pylist()
-    rows = {f"keyword-{r['retrieval']}": r for r in board if r["strategy"] == "keyword" and r["question_type"] == "all"}
-    assert set(rows) == CELLS
-    for row in rows.values():
-        assert (row["n_answered"], row["n_failed"], row["llm_calls"]) == (row["n_planned"], 0, 2 * row["n_planned"])
-    assert re.search(r"keyword +dense", followed.printed)
+    (row,) = (row for row in board if row["strategy"] == "keyword" and row["question_type"] == "all")
+    assert (row["n_answered"], row["n_failed"], row["llm_calls"]) == (row["n_planned"], 0, 2 * row["n_planned"])
+    assert re.search(r"keyword +hybrid", followed.printed)
 
 
 def test_the_other_cells_were_not_run_and_their_calls_not_made_again(
@@ -90,8 +96,8 @@ def test_the_other_cells_were_not_run_and_their_calls_not_made_again(
 
 def test_both_runners_declare_the_same_stages_with_it(workspace: Workspace, followed: Followed) -> None:
     declared = dvc_stages(workspace)
-    assert {name.partition("@")[2] for name in declared if "keyword" in name} == CELLS
-    assert {path for path in declared["run@keyword-dense"].deps if path.startswith(OWN)} == {
+    assert {name.partition("@")[2] for name in declared if "keyword" in name} == {CELL}
+    assert {path for path in declared[f"run@{CELL}"].deps if path.startswith(OWN)} == {
         f"{OWN}{name}" for name in ("__init__.py", "graph.py", "keywords.md")
     }
     params = yaml.safe_load(workspace.params())
