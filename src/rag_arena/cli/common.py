@@ -25,7 +25,6 @@ CALIBRATED = {
     "thresholds": artifacts.THRESHOLDS,
     "candidates": artifacts.CANDIDATES,
 }
-_read: list[bytes] = []  # params.yaml as this process read it
 ROUTER = {
     "silver": artifacts.SILVER,
     "router": artifacts.ROUTER,
@@ -33,6 +32,7 @@ ROUTER = {
     "quality": artifacts.ROUTER_QUALITY,
     "calls": artifacts.CALLS,
 }
+_read: list[bytes] = []  # params.yaml as this process read it
 
 
 def params_in_force() -> Params:
