@@ -70,6 +70,7 @@ rule train:
         "data/routers/{retrieval}/calls.parquet",
     log:
         "logs/train/{retrieval}.log",
+    priority: 2  # cells wait for it
     conda:
         "../envs/arena.yaml"
     resources:

@@ -22,6 +22,7 @@ rule run:
         "data/runs/{strategy}/{retrieval}/timings.parquet",
     log:
         "logs/run/{strategy}-{retrieval}.log",
+    priority: 1  # before judges: what is left at the end then fills every core
     conda:
         "../envs/arena.yaml"
     resources:
@@ -57,6 +58,7 @@ rule run_floor:
         "data/runs/{strategy}/none/timings.parquet",
     log:
         "logs/run/{strategy}-none.log",
+    priority: 1  # before judges: what is left at the end then fills every core
     conda:
         "../envs/arena.yaml"
     resources:
