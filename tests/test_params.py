@@ -483,3 +483,13 @@ def test_a_setting_of_a_kind_that_makes_no_sense_is_refused(params, section, kin
 def test_a_gpu_may_compute_in_half_precision(params):
     values = retrieved_by(params, "flag", section="embedder", use_fp16=True, device="cuda:1")
     assert validate(values, "params.yaml").embedder.device == "cuda:1"
+
+
+@pytest.mark.parametrize("given", ["sk-proj-5d41402abc4b2a76", "my key", "1KEY"])
+def test_a_key_in_the_place_of_its_variables_name_is_refused_and_not_shown(params, given):
+    values = params.model_dump(mode="json")
+    values["llm"]["endpoint"]["api_key_env"] = given
+    with pytest.raises(ArenaError) as refused:
+        validate(values, "test")
+    said = "must be the name of an environment variable; the key itself belongs in that variable alone"
+    assert str(refused.value) == f"test: llm.endpoint.api_key_env: {said}"

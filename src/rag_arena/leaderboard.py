@@ -131,7 +131,7 @@ def _contrast_note() -> str:
         f"(p < {LEVEL} by Holm; {count(number, 'comparison')} with vanilla or dense in each of {', '.join(by_metric)})."
     )
     if least := [row["detectable"] for row in compared if row["detectable"] is not None]:
-        note += f" This sample can show differences in {metric} from about {np.median(least):.2f}."
+        note += f" One comparison that was meant beforehand would show a difference in {metric} of about {np.median(least):.2f}."
     return f"{note} See `arena table contrasts`, `arena compare`."
 
 

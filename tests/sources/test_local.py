@@ -274,6 +274,8 @@ def test_metadata_and_filters_are_kept_in_the_order_of_their_names(tmp_path: Pat
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
+        ({"documents": "doc_id;text\nd1;x\n"}, "documents.csv: has one column, 'doc_id;text'; set dataset.delimiter=\"';'\""),
+        ({"delimiter": ";"}, "documents.csv: has one column, 'doc_id,.+'; set dataset.delimiter=\"','\""),
         ({"documents": "doc_id,body\nd1,x\n"}, "documents.csv: no column 'text'; known: doc_id, body; set dataset.columns.text"),
         (
             {"documents": "doc_id,texts\nd1,x\n"},

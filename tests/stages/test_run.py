@@ -129,6 +129,13 @@ def test_a_question_that_only_the_dataset_holds_is_not_asked(inputs: Inputs) -> 
     assert [q.question_id for q in questions_of(inputs.questions, inputs.sample)] == ["q1", "q2", "q3", "q4"]
 
 
+def test_a_split_of_another_dataset_is_refused(inputs: Inputs) -> None:
+    with pytest.raises(
+        ArenaError, match="data/sample: the dataset has no question 'q4'; draw the splits anew with `arena sample`"
+    ):
+        questions_of(inputs.questions.slice(0, 3), inputs.sample)
+
+
 def test_answers_do_not_depend_on_how_many_are_asked_at_once(
     params: Params, inputs: Inputs, stub: Stub, ledger: Ledger, tmp_path: Any
 ) -> None:

@@ -2,6 +2,7 @@
 
 import pyarrow as pa
 
+from rag_arena.errors import ArenaError
 from rag_arena.records import Document, Hit, Question
 
 
@@ -20,8 +21,14 @@ def hits_of(hits: pa.Table) -> dict[str, list[Hit]]:
 
 
 def questions_of(questions: pa.Table, sample: pa.Table) -> list[Question]:
-    """The questions of a split, by id."""
+    """The questions of a split, by id.
+
+    Raises:
+        ArenaError: the split is of another dataset.
+    """
     chosen = set(sample["question_id"].to_pylist())
+    if strangers := sorted(chosen.difference(questions["question_id"].to_pylist())):
+        raise ArenaError(f"data/sample: the dataset has no question {strangers[0]!r}; draw the splits anew with `arena sample`")
     return [
         Question(
             row["question_id"],

@@ -4,7 +4,7 @@ from typing import Annotated, Literal
 
 from pydantic import Field, model_validator
 
-from rag_arena.params.sections import Money, Natural, Positive, Section, holds_password
+from rag_arena.params.sections import Money, Natural, Positive, Section, Variable, holds_password
 
 
 class Endpoint(Section):
@@ -13,7 +13,7 @@ class Endpoint(Section):
     kind: Literal["embedded", "openai"] = Field(description="embedded: SmolLM2-135M in process; openai: any compatible server")
     model: Annotated[str, Field(min_length=1)] = Field(description="model name as the server knows it")
     base_url: str = Field("", description="URL up to and including /v1 (openai only)")
-    api_key_env: str = Field(
+    api_key_env: Variable = Field(
         "OPENAI_API_KEY", description="environment variable that holds the key; empty: the server wants none"
     )
     temperature: float | None = Field(0.0, description="null: not sent")
@@ -75,7 +75,7 @@ class Web(Section):
         description="searxng: the instance's root, as http://localhost:8888; wikipedia: its api.php, as "
         "https://en.wikipedia.org/w/api.php"
     )
-    api_key_env: str = Field(description="environment variable that holds a bearer token; empty: none is sent")
+    api_key_env: Variable = Field(description="environment variable that holds a bearer token; empty: none is sent")
 
     @model_validator(mode="after")
     def _keeps_no_password(self) -> "Web":

@@ -103,6 +103,8 @@ def _explain(error: ValidationError, model: type[BaseModel], prefix: str) -> str
         return f"{key}.{_unquoted(first)}: {first['ctx']['tag']!r} does not exist{nearest(first['ctx']['tag'], known)}"
     if first["type"] == "list_type":
         return f"{key}: must be a list, as {key}=[{first['input']}] (got {first['input']!r})"
+    if names[-1:] == ["api_key_env"] and first["type"] == "string_pattern_mismatch":  # what was given may be the key itself
+        return f"{key}: must be the name of an environment variable; the key itself belongs in that variable alone"
     message = first["msg"].removeprefix("Value error, ")
     if isinstance(first["input"], dict) and len(first["input"]) > 1:  # the message names the keys; all values would say too much
         return f"{key.rstrip('.')}: {message}" if key else message

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 from rag_arena.errors import ArenaError
 from rag_arena.params.nearest import nearest
 from rag_arena.params.reranker import Reranker
-from rag_arena.params.sections import Positive, Section, Share
+from rag_arena.params.sections import Positive, Section, Share, Variable
 
 MODES = ("dense", "sparse", "hybrid", "hybrid_rerank")
 NO_MODE = "none"
@@ -21,7 +21,7 @@ class Store(Section):
         description="local: qdrant-client in memory; edge: qdrant-edge on disk; server: a Qdrant server"
     )
     url: str = Field("", description="the server's, as http://localhost:6333 (server only)")
-    api_key_env: str = Field("", description="environment variable that holds its key; empty: none is sent (server only)")
+    api_key_env: Variable = Field("", description="environment variable that holds its key; empty: none is sent (server only)")
     exact: bool = Field(
         True, description="compare every vector, and build no graph of neighbours; false is faster and approximate (server only)"
     )

@@ -29,6 +29,9 @@ class Sigmoid(Section):
     temperature: Annotated[float, Field(gt=0)] = Field(description="softness")
 
 
+Variable = Annotated[str, Field(pattern=r"^([A-Za-z_][A-Za-z0-9_]*)?$")]  # of the environment, by name
+
+
 def holds_password(url: str) -> bool:
     """Does an address hold a name or password before its host?"""
     return "@" in url.partition("//")[2].partition("/")[0]

@@ -4,7 +4,7 @@ from typing import Annotated
 
 from pydantic import Field, model_validator
 
-from rag_arena.params.sections import Positive, Section, holds_password
+from rag_arena.params.sections import Positive, Section, Variable, holds_password
 
 Named = Annotated[str, Field(min_length=1)]
 
@@ -14,7 +14,9 @@ class Served(Section):
 
     base_url: str = Field(description="URL that the path of the request is put after, as http://localhost:8000/v1")
     model: Named = Field(description="model name as the server knows it")
-    api_key_env: str = Field(description="environment variable that holds the key, sent as a bearer token; empty: none is sent")
+    api_key_env: Variable = Field(
+        description="environment variable that holds the key, sent as a bearer token; empty: none is sent"
+    )
     max_characters: Positive = Field(description="characters sent of a text; the rest is cut")
     batch_size: Positive = Field(description="texts per request, at most")
 

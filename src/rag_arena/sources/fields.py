@@ -9,6 +9,7 @@ from rag_arena.errors import ArenaError
 from rag_arena.params import QuestionColumns, nearest
 from rag_arena.sources.sheet import Sheet
 
+_DELIMITERS = (";", "\t", ",", "|")
 OPTIONAL = ("doc_id", "title", "question_id", "aliases", "gold_ids", "question_type")
 _DECIMAL = re.compile(r"\d+\.0")
 
@@ -114,4 +115,6 @@ def cell(row: Mapping[str, Any], column: str, where: str) -> str:
 
 def no_column(sheet: Sheet, name: str, key: str) -> ArenaError:
     """What to say of a column that is not there, with the key of params.yaml that names it."""
+    if sheet.only_texts and len(sheet.columns) == 1 and (other := next((d for d in _DELIMITERS if d in sheet.columns[0]), None)):
+        return ArenaError(f"{sheet.path}: has one column, {sheet.columns[0]!r}; set dataset.delimiter=\"'{other}'\"")
     return ArenaError(f"{sheet.path}: no column {name!r}{nearest(name, sheet.columns)}; set {key}")
