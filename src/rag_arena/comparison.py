@@ -1,6 +1,6 @@
 """Any two cells beside each other as a terminal table: on the same questions, and what each costs."""
 
-import csv
+from collections.abc import Mapping
 from typing import Any
 
 from rich.box import SIMPLE
@@ -9,8 +9,9 @@ from rich.table import Table
 
 from rag_arena import artifacts, layout
 from rag_arena.errors import ArenaError
+from rag_arena.leaderboard import board
 from rag_arena.params import nearest
-from rag_arena.records import LEVEL
+from rag_arena.records import LEVEL, Cell
 from rag_arena.scoring.contrasts import METRICS, clusters_of, compare
 from rag_arena.scoring.groups import ALL
 
@@ -24,12 +25,12 @@ def render(console: Console, first: str, second: str) -> None:
     Raises:
         ArenaError: there are no results yet, or none of such a cell.
     """
-    board = _board()
+    totals = {_cell(row): row for row in board(ALL)}
     for name in (first, second):
-        if name not in board:
-            raise ArenaError(f"{layout.RESULTS}: no cell {name!r}{nearest(name, list(board))}")
+        if name not in totals:
+            raise ArenaError(f"{layout.RESULTS}: no cell {name!r}{nearest(name, list(totals))}")
     scores = artifacts.read(layout.result("scores"), artifacts.SCORES).to_pylist()
-    own, other = ([row for row in scores if f"{row['strategy']}-{row['retrieval']}" == name] for name in (first, second))
+    own, other = ([row for row in scores if _cell(row) == name] for name in (first, second))
     gold = {row["question_id"]: row["gold_ids"] for row in artifacts.read(layout.QUESTIONS, artifacts.QUESTIONS).to_pylist()}
     clusters = clusters_of({row["question_id"]: gold[row["question_id"]] for row in own})
     console.width = max(console.width, _WIDTH)
@@ -43,7 +44,7 @@ def render(console: Console, first: str, second: str) -> None:
             means = [f"{found['mean']:.2f}", f"{found['mean_against']:.2f}", f"{found['difference']:+.2f}"]
             table.add_row(metric, str(found["n_questions"]), *means, interval, *counts, f"{found['p']:.3f}")
     for name, digits in _COSTS:
-        costs = [float(board[cell][name]) for cell in (first, second)]
+        costs = [float(totals[cell][name]) for cell in (first, second)]
         table.add_row(name, "", *(f"{cost:.{digits}f}" for cost in costs), f"{costs[0] - costs[1]:+.{digits}f}")
     console.print(table)
     console.print(
@@ -53,9 +54,5 @@ def render(console: Console, first: str, second: str) -> None:
     )
 
 
-def _board() -> dict[str, dict[str, Any]]:
-    path = layout.RESULTS / "leaderboard.csv"
-    if not path.is_file():
-        raise ArenaError(f"{path}: missing; run `snakemake --cores 4` in the project's folder")
-    with path.open(newline="", encoding="utf-8") as file:
-        return {f"{row['strategy']}-{row['retrieval']}": row for row in csv.DictReader(file) if row["question_type"] == ALL}
+def _cell(row: Mapping[str, Any]) -> str:
+    return str(Cell(row["strategy"], row["retrieval"]))

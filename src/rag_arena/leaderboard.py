@@ -32,8 +32,8 @@ _COMPARED = ("recall", "contains", "f1")  # in the note under the table
 _ENOUGH = 10  # labelled retrievals of either kind under which a cut between them is an accident
 
 
-def render(console: Console, question_type: str, markdown: bool = False) -> None:
-    """Print the leaderboard of one question type and what is needed to read it.
+def board(question_type: str) -> list[dict[str, Any]]:
+    """The leaderboard's rows of one question type with their seconds, as texts.
 
     Raises:
         ArenaError: results/leaderboard.csv is missing or has no such question type.
@@ -45,6 +45,16 @@ def render(console: Console, question_type: str, markdown: bool = False) -> None
         rows = [row for row in csv.DictReader(file) if row["question_type"] == question_type]
     if not rows:
         raise ArenaError(f"{path}: no rows for question type {question_type!r}; try all, multi_hop, single_hop or summary")
+    return rows
+
+
+def render(console: Console, question_type: str, markdown: bool = False) -> None:
+    """Print the leaderboard of one question type and what is needed to read it.
+
+    Raises:
+        ArenaError: as `board`.
+    """
+    rows = board(question_type)
     first = rows[0]
     console.width = max(console.width, _WIDTH)
     about = _about()
