@@ -22,6 +22,7 @@ import yaml
 from rag_arena import artifacts, layout
 from rag_arena.artifacts import Artifact
 from rag_arena.cli import main
+from rag_arena.cli.common import CALIBRATED
 from rag_arena.compose import compose
 from rag_arena.params import Params, validate
 from rag_arena.records import Cell
@@ -214,7 +215,7 @@ def create(folder: Path) -> Project:
     made.write("data/sample/calibration.parquet", artifacts.SAMPLE, [])
     (folder / layout.LABELS).write_text(labels.text([]))
     calibrated = calibrate("dense", params, corpus, built, questions, artifacts.table(artifacts.SAMPLE, []), hits, [])
-    for name in ("retrievals", "sigmoids", "thresholds", "candidates"):
+    for name in CALIBRATED:
         artifacts.write(folder / layout.calibrated("dense", name), getattr(calibrated, name))
     untrained = artifacts.table(artifacts.ROUTER, [])
     artifacts.write(folder / layout.router("dense", "router"), untrained)

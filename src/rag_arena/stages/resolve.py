@@ -2,7 +2,7 @@
 
 import json
 from collections.abc import Callable, Iterator
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -38,7 +38,7 @@ class _Resolving:
         self._cell = cell
         self._settings = settings
         self._calibratable = strategies.calibrated(cell.strategy)
-        self._calibrated = calibrated
+        self._calibrated = cache(calibrated)
         self._trained = router
 
     def rows(self) -> Iterator[dict[str, str]]:
